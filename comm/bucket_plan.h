@@ -1,0 +1,26 @@
+// Decides which gradients travel together. Pure: the same arguments give the same ranges on every rank.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "core/plan/bucket.h"
+
+namespace ddp::comm {
+
+/// Cost of one all-reduce of n bytes: alpha + n * beta seconds. Measured at start on rank 0 and broadcast.
+struct LinkModel {
+  double alpha = 20e-6;        ///< seconds a call
+  double beta = 1.0 / 5e9;     ///< seconds a byte
+};
+
+struct BucketLimits {
+  std::size_t element_bytes = 4;
+  std::size_t bytes = 0;  ///< close a bucket at this size; 0: chosen from the link model
+};
+
+/// Consecutive ranges that cover the ready list once, in its order. A bucket closes when it reaches the limit; the last
+/// bucket is small, since nothing is left to hide it behind; a parameter above the limit has a bucket of its own.
+std::vector<BucketRange> bucket_plan(const ReadyList& ready, const LinkModel& link, const BucketLimits& limits);
+
+}  // namespace ddp::comm

@@ -1,0 +1,88 @@
+// World: the small host-side agreements of a job (start-up checks, evaluation counts, failures). Blocking, called by one
+// thread of every rank in the same order, never inside a training step.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/error.h"
+
+namespace ddp {
+
+/// What one rank tells the others before it leaves.
+struct Failure {
+  int rank = 0;
+  ExitCode code = ExitCode::kInternal;
+  std::string sentence;
+};
+
+class World {
+ public:
+  virtual ~World() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+  /// Number of ranks on this host and this rank's position among them.
+  virtual int local_rank() const = 0;
+  virtual int local_size() const = 0;
+  virtual std::string host_name() const = 0;
+
+  /// Sums element-wise over ranks, in place; exact.
+  virtual void sum(std::span<std::int64_t> values) = 0;
+  /// Everybody's bytes, by rank, on every rank.
+  virtual std::vector<std::string> gather(std::string_view mine) = 0;
+  /// Rank `root`'s bytes on every rank.
+  virtual std::string broadcast(std::string_view mine, int root) = 0;
+  virtual void barrier() = 0;
+
+  /// Tells all other ranks that this one fails; does not wait for them. A rank that waits in a collective then gets
+  /// PeerFailed from Communicator::check() or from its World call.
+  virtual void announce(const Failure& failure) = 0;
+  /// The failure another rank has announced, if one has arrived.
+  virtual std::optional<Failure> announced() const = 0;
+};
+
+/// Another rank announced a failure; this rank leaves with the same code.
+class PeerFailed : public Error {
+ public:
+  explicit PeerFailed(Failure failure)
+      : Error(failure.code, fmt::format("rank {} failed: {}", failure.rank, failure.sentence)),
+        failure_(std::move(failure)) {}
+  const Failure& failure() const { return failure_; }
+
+ private:
+  Failure failure_;
+};
+
+/// Runs `section` on this rank and agrees on the outcome: if it throws anywhere, every rank throws the error of the
+/// lowest rank that failed (PeerFailed on the others). For sections without collectives inside.
+template <class Section>
+void agree(World& world, Section section) {
+  std::string mine;
+  ExitCode code = ExitCode::kFinished;
+  std::optional<Error> error;
+  try {
+    section();
+  } catch (const Error& e) {
+    error = e;
+    code = e.code();
+    mine = e.what();
+  } catch (const std::exception& e) {
+    error = Error(ExitCode::kInternal, e.what());
+    code = ExitCode::kInternal;
+    mine = e.what();
+  }
+  const std::vector<std::string> all = world.gather(fmt::format("{} {}", static_cast<int>(code), mine));
+  for (int rank = 0; rank < world.size(); ++rank) {
+    const std::string& text = all[static_cast<std::size_t>(rank)];
+    const auto their_code = static_cast<ExitCode>(std::stoi(text));
+    if (their_code == ExitCode::kFinished) continue;
+    if (rank == world.rank()) throw Error(*error);
+    throw PeerFailed({rank, their_code, text.substr(text.find(' ') + 1)});
+  }
+}
+
+}  // namespace ddp

@@ -1,0 +1,46 @@
+// A labelled image set: fixed-size uint8 images [H, W, C] and integer labels, read by index from any thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/tensor/shape.h"
+
+namespace ddp {
+
+enum class Split : std::uint8_t { kTrain, kValidation };
+
+struct DatasetInfo {
+  std::string name;         ///< "fashion-mnist", "synthetic", or the directory's name
+  std::string source;       ///< where it was found, for the start-up lines
+  Shape image;              ///< [H, W, C]
+  int classes = 0;
+  std::int64_t size = 0;    ///< samples, after --limit-*
+  std::vector<double> mean, stddev;  ///< per channel, of pixels scaled to [0, 1]; what the input is normalised with
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual const DatasetInfo& info() const = 0;
+  /// Copies sample `index` into `image` (H*W*C bytes) and returns its label in [0, classes). Thread-safe. DataError
+  /// names file, record and offset.
+  virtual std::int32_t read(std::int64_t index, std::span<std::uint8_t> image) const = 0;
+};
+
+struct DatasetOptions {
+  std::string data = "fashion-mnist";  ///< "fashion-mnist", "synthetic", or a directory with idx files
+  std::int64_t limit = 0;              ///< first N samples; 0: all
+  std::int64_t synthetic_size = 0;
+  Shape synthetic_image{28, 28, 1};
+  int classes = 0;                     ///< 0: from the data
+  std::uint64_t seed = 1;
+};
+
+/// Opens and checks a data set. DataError (exit 3) with the install line and the alternatives when it is not there.
+std::unique_ptr<Dataset> open_dataset(const DatasetOptions& options, Split split);
+
+}  // namespace ddp

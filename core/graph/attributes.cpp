@@ -1,0 +1,26 @@
+#include "core/graph/attributes.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+namespace ddp {
+
+std::string Attributes::to_string() const {
+  std::string out;
+  for (const auto& [name, value] : items_) {
+    if (!out.empty()) out += ' ';
+    out += name + '=';
+    std::visit(
+        [&out](const auto& v) {
+          using T = std::decay_t<decltype(v)>;
+          if constexpr (std::is_same_v<T, std::vector<double>>)
+            out += fmt::format("[{}]", fmt::join(v, ","));
+          else
+            out += fmt::format("{}", v);
+        },
+        value);
+  }
+  return out;
+}
+
+}  // namespace ddp

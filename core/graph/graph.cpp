@@ -1,0 +1,112 @@
+#include "core/graph/graph.h"
+
+#include <algorithm>
+
+#include <fmt/ranges.h>
+
+namespace ddp {
+
+std::string_view name_of(Phase phase) {
+  switch (phase) {
+    case Phase::kForward: return "forward";
+    case Phase::kBackward: return "backward";
+    case Phase::kOptimizer: return "optimizer";
+  }
+  return "?";
+}
+
+const TensorType& Value::type() const { return graph->value(id).type; }
+const Op& OpRef::op() const { return graph_->op(id_); }
+
+std::string Graph::scoped(std::string_view name) const {
+  std::string path;
+  for (const std::string& part : scope_) path += part + '.';
+  return path + std::string(name);
+}
+
+std::string Graph::unique_name(std::string_view prefix) {
+  const std::string path = scoped(prefix);
+  auto found = std::ranges::find(counters_, path, &std::pair<std::string, int>::first);
+  if (found == counters_.end()) found = counters_.insert(counters_.end(), {path, 0});
+  return fmt::format("{}{}", prefix, ++found->second);
+}
+
+Value Graph::input(std::string name, TensorType type) {
+  values_.push_back({std::move(name), type, ValueRole::kInput, {}});
+  return {this, ValueId(values_.size() - 1)};
+}
+
+Value Graph::parameter(std::string_view name, const Shape& shape, Init init, FileLayout file) {
+  std::string path = scoped(name);
+  const TensorType type{shape, compute_};
+  if (const auto found = std::ranges::find(parameters_, path, &Parameter::name); found != parameters_.end()) {
+    if (value(found->value).type != type)
+      throw ConfigError("parameter '{}' is used with the shapes {} and {}", path,
+                        value(found->value).type.shape.to_string(), shape.to_string());
+    return {this, found->value};
+  }
+  if (file.order.empty()) file = {.view = shape, .order = {}, .file = shape};
+  DDP_CHECK(file.file.elements() == shape.elements() && file.view.elements() == shape.elements(),
+            "the file layout of '{}' has another size than its shape {}", path, shape.to_string());
+  values_.push_back({path, type, ValueRole::kParameter, {}});
+  const ValueId id(values_.size() - 1);
+  parameters_.push_back(
+      {.name = path, .value = id, .init = init, .file = std::move(file), .decay = shape.rank() >= 2, .contributions = {}});
+  return {this, id};
+}
+
+std::vector<Value> Graph::add_op(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
+                                 Attributes attributes) {
+  const OpDefinition& kind = op_definition(definition);
+  Op op{.name = scoped(name), .definition = &kind, .inputs = {}, .outputs = {}, .attributes = std::move(attributes),
+        .phase = phase_};
+  OpSignature signature{.inputs = {}, .outputs = {}, .attributes = op.attributes};
+  for (const Value& input : inputs) {
+    DDP_CHECK(input.graph == this, "op '{}' takes a value of another graph", op.name);
+    op.inputs.push_back(input.id);
+    signature.inputs.push_back(input.type());
+  }
+  try {
+    signature.outputs = kind.infer(signature);
+  } catch (const ConfigError& error) {
+    std::vector<std::string> shapes;
+    for (const Value& input : inputs) shapes.push_back(value(input.id).name + " " + input.shape().to_string());
+    throw ConfigError("layer '{}' ({}): {} (inputs: {})", op.name, definition, error.what(), fmt::join(shapes, ", "));
+  }
+  std::vector<Value> outputs;
+  for (const TensorType& type : signature.outputs) {
+    const std::string suffix = signature.outputs.size() > 1 ? fmt::format(":{}", outputs.size()) : "";
+    values_.push_back({op.name + suffix, type, ValueRole::kIntermediate, OpId(ops_.size())});
+    op.outputs.push_back(ValueId(values_.size() - 1));
+    outputs.push_back({this, op.outputs.back()});
+  }
+  ops_.push_back(std::move(op));
+  return outputs;
+}
+
+Value Graph::add(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
+                 Attributes attributes) {
+  const std::vector<Value> outputs = add_op(definition, name, inputs, std::move(attributes));
+  DDP_CHECK(outputs.size() == 1, "op '{}' has {} outputs where one is expected", name, outputs.size());
+  return outputs[0];
+}
+
+std::int64_t Graph::parameter_elements() const {
+  std::int64_t n = 0;
+  for (const Parameter& parameter : parameters_) n += value(parameter.value).type.elements();
+  return n;
+}
+
+OpSignature Graph::signature(const Op& op) const {
+  OpSignature signature{.inputs = {}, .outputs = {}, .attributes = op.attributes};
+  for (ValueId id : op.inputs) signature.inputs.push_back(value(id).type);
+  for (ValueId id : op.outputs) signature.outputs.push_back(value(id).type);
+  return signature;
+}
+
+const Parameter* Graph::parameter_of(ValueId id) const {
+  const auto found = std::ranges::find(parameters_, id, &Parameter::value);
+  return found == parameters_.end() ? nullptr : &*found;
+}
+
+}  // namespace ddp

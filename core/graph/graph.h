@@ -1,0 +1,150 @@
+// Graph: values and ops of a model, forward first, then (after differentiate) backward, in an order that can be run.
+// It is data: models fill it through builder functions, passes rewrite it, the plan is made from it. Values are cheap
+// handles, so that a model reads like the formula: relu(bias(conv2d(x, {...}), "conv1")).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/graph/op_definition.h"
+
+namespace ddp {
+
+class Graph;
+
+enum class ValueRole : std::uint8_t { kInput, kParameter, kIntermediate };
+enum class Phase : std::uint8_t { kForward, kBackward, kOptimizer };
+std::string_view name_of(Phase phase);
+
+/// Handle of one value; copyable, valid as long as its graph.
+struct Value {
+  Graph* graph = nullptr;
+  ValueId id;
+
+  const TensorType& type() const;
+  const Shape& shape() const { return type().shape; }
+  DType dtype() const { return type().dtype; }
+  bool operator==(const Value&) const = default;
+};
+
+/// How a parameter starts.
+struct Init {
+  enum class Kind : std::uint8_t { kZero, kOne, kUniform, kNormal } kind = Kind::kZero;
+  double scale = 0;  ///< bound of the uniform, standard deviation of the normal distribution
+};
+
+/// How a parameter stands in a file: memory is read as `view`, its axes are permuted by `order` (file axis i is view
+/// axis order[i]), and the result has the shape `file`. Empty order: as in memory.
+struct FileLayout {
+  Shape view;
+  std::vector<int> order;
+  Shape file;
+};
+
+struct Parameter {
+  std::string name;  ///< as in weight files: "conv1.weight"
+  ValueId value;
+  Init init;
+  FileLayout file;
+  bool decay = true;                ///< weight decay by default: matrices and filters, not biases
+  std::vector<ValueId> contributions;  ///< gradients in the order in which they become final; filled by differentiate
+};
+
+struct ValueInfo {
+  std::string name;
+  TensorType type;
+  ValueRole role = ValueRole::kIntermediate;
+  OpId producer;  ///< invalid for inputs and parameters
+};
+
+struct Op {
+  std::string name;  ///< scope path: "conv1", "conv1.backward_data"
+  const OpDefinition* definition = nullptr;
+  std::vector<ValueId> inputs;
+  std::vector<ValueId> outputs;
+  Attributes attributes;
+  Phase phase = Phase::kForward;
+};
+
+/// An op seen from its definition: its values as handles.
+class OpRef {
+ public:
+  OpRef(Graph& graph, OpId id) : graph_(&graph), id_(id) {}
+  const Op& op() const;
+  const std::string& name() const { return op().name; }
+  const Attributes& attributes() const { return op().attributes; }
+  Value input(int i) const { return {graph_, op().inputs[static_cast<std::size_t>(i)]}; }
+  Value output(int i) const { return {graph_, op().outputs[static_cast<std::size_t>(i)]}; }
+  int input_count() const { return static_cast<int>(op().inputs.size()); }
+
+ private:
+  Graph* graph_;
+  OpId id_;
+};
+
+class Graph {
+ public:
+  /// `compute` is the type of activations and parameters: kF32, or kF64 for checks.
+  explicit Graph(DType compute) : compute_(compute) {}
+  Graph(Graph&&) = delete;  // values point here
+
+  DType compute_dtype() const { return compute_; }
+
+  /// Adds a value that the host fills before each micro-step.
+  Value input(std::string name, TensorType type);
+  /// Adds a parameter named "<scope>.<name>". An existing name with the same type is shared (tied weights).
+  Value parameter(std::string_view name, const Shape& shape, Init init, FileLayout file = {});
+  /// Adds an op; output types come from its definition. A shape that does not fit is a ConfigError naming the op.
+  std::vector<Value> add_op(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
+                            Attributes attributes = {});
+  /// The same for an op with one output.
+  Value add(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
+            Attributes attributes = {});
+
+  /// A fresh name "<prefix><n>" for an op that the model did not name: relu1, relu2, …
+  std::string unique_name(std::string_view prefix);
+  std::string scoped(std::string_view name) const;
+
+  const std::deque<ValueInfo>& values() const { return values_; }
+  const std::deque<Op>& ops() const { return ops_; }
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+  const ValueInfo& value(ValueId id) const { return values_[id.index()]; }
+  const Op& op(OpId id) const { return ops_[id.index()]; }
+  std::deque<Op>& mutable_ops() { return ops_; }
+  std::vector<Parameter>& mutable_parameters() { return parameters_; }
+  std::int64_t parameter_elements() const;
+  OpSignature signature(const Op& op) const;
+  /// The parameter behind a value, or null.
+  const Parameter* parameter_of(ValueId id) const;
+
+  void set_phase(Phase phase) { phase_ = phase; }
+
+ private:
+  friend class Scope;
+  DType compute_;
+  Phase phase_ = Phase::kForward;
+  std::deque<ValueInfo> values_;  // deque: references stay valid while ops are added
+  std::deque<Op> ops_;
+  std::vector<Parameter> parameters_;
+  std::vector<std::string> scope_;
+  std::vector<std::pair<std::string, int>> counters_;
+};
+
+/// Names inside the scope's lifetime get its prefix: Scope s(g, "layer1"); … "layer1.conv1".
+class Scope {
+ public:
+  Scope(Graph& graph, std::string name) : graph_(graph) { graph_.scope_.push_back(std::move(name)); }
+  ~Scope() { graph_.scope_.pop_back(); }
+  Scope(const Scope&) = delete;
+  Scope& operator=(const Scope&) = delete;
+
+ private:
+  Graph& graph_;
+};
+
+}  // namespace ddp

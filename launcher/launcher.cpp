@@ -1,0 +1,5 @@
+#include "launcher/launcher.h"
+
+namespace ddp {
+int run_launcher(int, char**) { return 0; }
+}  // namespace ddp
