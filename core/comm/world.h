@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string>
@@ -12,6 +13,8 @@
 #include "core/base/error.h"
 
 namespace ddp {
+
+inline constexpr int kAllRanks = -1;
 
 /// What one rank tells the others before it leaves.
 struct Failure {
@@ -57,32 +60,19 @@ class PeerFailed : public Error {
   Failure failure_;
 };
 
-/// Runs `section` on this rank and agrees on the outcome: if it throws anywhere, every rank throws the error of the
-/// lowest rank that failed (PeerFailed on the others). For sections without collectives inside.
-template <class Section>
-void agree(World& world, Section section) {
-  std::string mine;
-  ExitCode code = ExitCode::kFinished;
-  std::optional<Error> error;
-  try {
-    section();
-  } catch (const Error& e) {
-    error = e;
-    code = e.code();
-    mine = e.what();
-  } catch (const std::exception& e) {
-    error = Error(ExitCode::kInternal, e.what());
-    code = ExitCode::kInternal;
-    mine = e.what();
-  }
-  const std::vector<std::string> all = world.gather(fmt::format("{} {}", static_cast<int>(code), mine));
-  for (int rank = 0; rank < world.size(); ++rank) {
-    const std::string& text = all[static_cast<std::size_t>(rank)];
-    const auto their_code = static_cast<ExitCode>(std::stoi(text));
-    if (their_code == ExitCode::kFinished) continue;
-    if (rank == world.rank()) throw Error(*error);
-    throw PeerFailed({rank, their_code, text.substr(text.find(' ') + 1)});
-  }
-}
+/// A failure that every rank knows of at the same place: the job can end in order. `failure().rank` is kAllRanks when
+/// it is the same everywhere.
+class AgreedFailure : public Error {
+ public:
+  explicit AgreedFailure(Failure failure) : Error(failure.code, failure.sentence), failure_(std::move(failure)) {}
+  const Failure& failure() const { return failure_; }
+
+ private:
+  Failure failure_;
+};
+
+/// Runs `section` on this rank and agrees on the outcome: if it throws anywhere, every rank throws AgreedFailure with
+/// the error of the lowest rank that failed. For sections without collectives inside.
+void agree(World& world, const std::function<void()>& section);
 
 }  // namespace ddp

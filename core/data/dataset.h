@@ -31,6 +31,9 @@ class Dataset {
   virtual std::int32_t read(std::int64_t index, std::span<std::uint8_t> image) const = 0;
 };
 
+/// Checks the arguments of Dataset::read (InternalError); for implementations.
+void check_read(const DatasetInfo& info, std::int64_t index, std::span<const std::uint8_t> image);
+
 struct DatasetOptions {
   std::string data = "fashion-mnist";  ///< "fashion-mnist", "synthetic", or a directory with idx files
   std::int64_t limit = 0;              ///< first N samples; 0: all
@@ -38,6 +41,8 @@ struct DatasetOptions {
   Shape synthetic_image{28, 28, 1};
   int classes = 0;                     ///< 0: from the data
   std::uint64_t seed = 1;
+  /// Normalisation that trained weights came with; empty: the set's own, which may read the training images.
+  std::vector<double> mean = {}, stddev = {};
 };
 
 /// Opens and checks a data set. DataError (exit 3) with the install line and the alternatives when it is not there.

@@ -5,6 +5,15 @@
 
 namespace ddp {
 
+void Attributes::set(std::string name, Attribute value) {
+  for (auto& item : items_)
+    if (item.first == name) {
+      item.second = std::move(value);
+      return;
+    }
+  items_.emplace_back(std::move(name), std::move(value));
+}
+
 std::string Attributes::to_string() const {
   std::string out;
   for (const auto& [name, value] : items_) {

@@ -41,14 +41,7 @@ class Attributes {
     return false;
   }
   /// Adds or replaces.
-  void set(std::string name, Attribute value) {
-    for (auto& item : items_)
-      if (item.first == name) {
-        item.second = std::move(value);
-        return;
-      }
-    items_.emplace_back(std::move(name), std::move(value));
-  }
+  void set(std::string name, Attribute value);
   const std::vector<std::pair<std::string, Attribute>>& items() const { return items_; }
 
   /// "stride=2 pad=1"; numbers in shortest round-trip form. The canonical text that hashes use.

@@ -104,6 +104,17 @@ OpSignature Graph::signature(const Op& op) const {
   return signature;
 }
 
+void Graph::erase_ops(const std::vector<bool>& erased) {
+  std::deque<Op> kept;
+  for (ValueInfo& value : values_) value.producer = {};
+  for (std::size_t i = 0; i < ops_.size(); ++i) {
+    if (erased[i]) continue;
+    for (ValueId output : ops_[i].outputs) values_[output.index()].producer = OpId(kept.size());
+    kept.push_back(std::move(ops_[i]));
+  }
+  ops_ = std::move(kept);
+}
+
 const Parameter* Graph::parameter_of(ValueId id) const {
   const auto found = std::ranges::find(parameters_, id, &Parameter::value);
   return found == parameters_.end() ? nullptr : &*found;

@@ -122,6 +122,8 @@ class Graph {
   /// The parameter behind a value, or null.
   const Parameter* parameter_of(ValueId id) const;
 
+  /// Removes the ops marked in `erased` (by position); no other op may need their outputs.
+  void erase_ops(const std::vector<bool>& erased);
   void set_phase(Phase phase) { phase_ = phase; }
 
  private:

@@ -16,7 +16,8 @@ struct StepState {
   double correct_top5 = 0;  ///< Σ weight [label is among the five largest]
   double nonfinite = 0;     ///< samples whose loss is NaN or infinite
   double stop_votes = 0;    ///< ranks that want to stop after this step; written by the host before the step
-  static constexpr std::size_t kSummed = 6;
+  double evaluate_votes = 0;  ///< rank 0's clock says that an evaluation is due; written by the host as well
+  static constexpr std::size_t kSummed = 7;
 
   // Equal on all ranks without communication: computed from the sums and the reduced gradients.
   double gradient_norm = 0;   ///< global L2 norm of the mean gradient, before clipping

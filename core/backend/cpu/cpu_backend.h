@@ -1,0 +1,52 @@
+// The CPU backend: kernels compute at once on the calling thread (and its OpenMP team), so the compute stream is the
+// calling thread itself. Events are real, since collectives complete on a progress thread.
+#pragma once
+
+#include <condition_variable>
+#include <mutex>
+
+#include "core/backend/backend.h"
+
+namespace ddp::cpu {
+
+/// Starts complete, so that waiting for an event nobody has used returns at once.
+class HostEvent final : public Event {
+ public:
+  void reset() override;
+  void complete() override;
+  bool done() const override;
+  void wait() override;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  bool done_ = true;
+};
+
+/// Work enqueued here is already done, except that of other threads.
+class HostStream final : public Stream {
+ public:
+  void record(Event& event) override { event.complete(); }
+  void wait_for(Event& event) override { event.wait(); }
+  void synchronize() override {}
+};
+
+class CpuBackend final : public Backend {
+ public:
+  explicit CpuBackend(int threads);
+  BackendKind kind() const override { return BackendKind::kCpu; }
+  std::string device_name() const override;
+  KernelContext kernel_context() const override { return {.threads = threads_}; }
+  Buffer allocate(std::size_t bytes) override { return allocate_host(bytes); }
+  Stream& compute() override { return stream_; }
+  std::unique_ptr<Event> make_event() override { return std::make_unique<HostEvent>(); }
+  void upload(void* device, const void* host, std::size_t bytes) override;
+  void download(void* host, const void* device, std::size_t bytes) override;
+  std::string library_versions() const override;
+
+ private:
+  int threads_;
+  HostStream stream_;
+};
+
+}  // namespace ddp::cpu

@@ -1,0 +1,39 @@
+#include "core/base/nearest.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ddp {
+namespace {
+
+/// Optimal string alignment distance.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> before_last(b.size() + 1), last(b.size() + 1), row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) last[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      row[j] = std::min({last[j] + 1, row[j - 1] + 1, last[j - 1] + (a[i - 1] == b[j - 1] ? 0U : 1U)});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+    }
+    before_last.swap(last);
+    last.swap(row);
+  }
+  return last[b.size()];
+}
+
+}  // namespace
+
+std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
+  std::size_t best = std::numeric_limits<std::size_t>::max();
+  std::string_view found;
+  for (const std::string& candidate : candidates)
+    if (const std::size_t distance = edit_distance(name, candidate); distance < best) {
+      best = distance;
+      found = candidate;
+    }
+  return std::string(found);
+}
+
+}  // namespace ddp

@@ -1,0 +1,54 @@
+// ByteSource: the bytes of a file from start to end, unpacked when the file is gzip. It holds a
+// fixed input buffer and never reads further than it was asked to, so a damaged or hostile file
+// costs no memory. The idx reader pulls from it.
+#pragma once
+
+#include <zlib.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdio>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace ddp {
+
+class ByteSource {
+ public:
+  /// Opens a regular file. Gzip is told by the first two bytes, not by the name. DataError with the
+  /// system's reason.
+  explicit ByteSource(const std::filesystem::path& file);
+  ~ByteSource();
+  ByteSource(const ByteSource&) = delete;
+  ByteSource& operator=(const ByteSource&) = delete;
+
+  /// Fills `into`; returns the bytes written, fewer than asked for only at the end of the data.
+  /// Gzip checksums are verified when the end is reached. DataError names the byte of the file
+  /// where gzip data is damaged or ends too early.
+  std::size_t read(std::span<std::uint8_t> into);
+
+  const std::string& file() const { return file_; }
+  bool is_gzip() const { return gzip_; }
+
+ private:
+  bool refill();
+  std::size_t copy(std::span<std::uint8_t> into);
+  std::size_t unpack(std::span<std::uint8_t> into);
+
+  struct Close {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+  };
+  std::string file_;
+  std::unique_ptr<std::FILE, Close> handle_;
+  std::vector<std::uint8_t> buffer_;
+  std::uint64_t consumed_ = 0;  ///< bytes taken from the file, those still in the buffer included
+  /// next_in and avail_in are the unread part of the buffer, for plain files too.
+  z_stream stream_{};
+  bool gzip_ = false;
+  bool member_open_ = true;  ///< inside a gzip member: the file must not end here
+};
+
+}  // namespace ddp

@@ -1,0 +1,42 @@
+#include "core/ops/optimizer/segments.h"
+
+namespace ddp {
+
+Attribute segments_attribute(const std::vector<OptimizerSegment>& segments) {
+  std::vector<double> flat;
+  for (const OptimizerSegment& segment : segments)
+    flat.insert(flat.end(), {static_cast<double>(segment.begin), static_cast<double>(segment.end),
+                             segment.weight_decay});
+  return flat;
+}
+
+std::vector<OptimizerSegment> segments_from(const Attributes& attributes, std::int64_t elements) {
+  const std::vector<double>& flat = attributes.list("segments");
+  DDP_CHECK(flat.size() % 3 == 0, "a segment table has {} numbers, not a multiple of three",
+            flat.size());
+  std::vector<OptimizerSegment> segments;
+  double last_end = 0;
+  for (std::size_t i = 0; i < flat.size(); i += 3) {
+    DDP_CHECK(flat[i] >= last_end && flat[i + 1] >= flat[i] &&
+                  flat[i + 1] <= static_cast<double>(elements),
+              "segment {} is elements [{}, {}) of a slab of {}, the one before ends at {}", i / 3,
+              flat[i], flat[i + 1], elements, last_end);
+    last_end = flat[i + 1];
+    segments.push_back({.begin = static_cast<std::size_t>(flat[i]),
+                        .end = static_cast<std::size_t>(flat[i + 1]),
+                        .weight_decay = flat[i + 2]});
+  }
+  return segments;
+}
+
+void check_slabs(const OpSignature& signature, std::size_t outputs) {
+  DDP_CHECK(signature.inputs.size() == 1 && signature.outputs.size() == outputs,
+            "an optimizer op has {} inputs and {} outputs where 1 and {} are expected",
+            signature.inputs.size(), signature.outputs.size(), outputs);
+  for (const TensorType& slab : signature.outputs)
+    DDP_CHECK(slab == signature.inputs[0], "a slab of {} {} meets a gradient slab of {} {}",
+              slab.elements(), name_of(slab.dtype), signature.inputs[0].elements(),
+              name_of(signature.inputs[0].dtype));
+}
+
+}  // namespace ddp

@@ -1,0 +1,272 @@
+#include "core/plan/build_plan.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include "core/plan/plan_memory.h"
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t kInputAlignment = 256;
+
+/// Collects the steps of one plan. Compute steps are drafted first, since the arena needs all lifetimes; the other steps
+/// keep their place between them.
+class PlanBuilder {
+ public:
+  explicit PlanBuilder(const PlanContext& context) : context_(context), graph_(*context.graph) {
+    for (const SlabSegment& segment : context.layout->segments) {
+      const Parameter& parameter = graph_.parameters()[segment.parameter.index()];
+      fixed_[parameter.value] = slab_range(Region::kParameters, segment.offset,
+                                           graph_.value(parameter.value).type.shape);
+    }
+    for (std::size_t i = 0; i < graph_.values().size(); ++i) {
+      const ValueInfo& value = graph_.values()[i];
+      if (value.role != ValueRole::kInput) continue;
+      const Placement place{.region = Region::kInput, .offset = input_bytes_, .type = value.type};
+      fixed_[ValueId(i)] = place;
+      plan_.inputs.push_back(place);
+      plan_.input_names.push_back(value.name);
+      input_bytes_ += (value.type.bytes() + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
+    }
+  }
+
+  Placement slab_range(Region region, std::size_t offset, const Shape& shape, std::size_t slab = 0) const {
+    const std::size_t element = size_of(context_.layout->dtype);
+    return {.region = region,
+            .offset = (slab * context_.layout->elements + offset) * element,
+            .type = {shape, context_.layout->dtype}};
+  }
+  Placement whole_slab(Region region, std::size_t slab = 0) const {
+    return slab_range(region, 0, Shape{static_cast<std::int64_t>(context_.layout->elements)}, slab);
+  }
+
+  void add_graph_op(const Op& op) {
+    DraftStep draft{.step = {.name = op.name, .kind = std::string(op.definition->name), .phase = op.phase,
+                             .signature = graph_.signature(op)},
+                    .definition = op.definition};
+    for (ValueId id : op.inputs) draft.inputs.push_back(operand(id));
+    for (ValueId id : op.outputs) draft.outputs.push_back(operand(id));
+    add(std::move(draft));
+  }
+
+  void add_slab_op(std::string_view kind, std::string name, Phase phase, std::vector<Operand> inputs,
+                   std::vector<Operand> outputs, Attributes attributes) {
+    DraftStep draft{.step = {.name = std::move(name), .kind = std::string(kind), .phase = phase, .signature = {}},
+                    .definition = &op_definition(kind), .inputs = std::move(inputs), .outputs = std::move(outputs)};
+    for (const Operand& input : draft.inputs) draft.step.signature.inputs.push_back(type_of(input));
+    for (const Operand& output : draft.outputs) draft.step.signature.outputs.push_back(type_of(output));
+    draft.step.signature.attributes = std::move(attributes);
+    add(std::move(draft));
+  }
+
+  void add(Step step) { order_.push_back({.other = std::move(step)}); }
+  void mark(Phase phase) { add(MarkStep{phase}); }
+  std::size_t new_event() { return plan_.events++; }
+
+  Operand operand(ValueId id) const { return {.value = id, .fixed = {}}; }
+
+  Plan finish(std::string name) {
+    plan_.name = std::move(name);
+    const MemoryResult memory = layout_memory(graph_, drafts_, fixed_);
+    for (std::size_t s = 0; s < drafts_.size(); ++s) {
+      ComputeStep& step = drafts_[s].step;
+      for (const Operand& input : drafts_[s].inputs) step.inputs.push_back(place(input, memory));
+      for (const Operand& output : drafts_[s].outputs) step.outputs.push_back(place(output, memory));
+      step.workspace = {.region = Region::kArena, .offset = memory.workspaces[s],
+                        .type = {Shape{static_cast<std::int64_t>(step.kernel.workspace_bytes)}, DType::kU8}};
+      plan_.cost.flops += step.cost.flops;
+      plan_.cost.bytes += step.cost.bytes;
+    }
+    for (Item& item : order_) {
+      if (!item.draft)
+        plan_.steps.push_back(std::move(item.other));
+      else if (!is_view(drafts_[*item.draft]))
+        plan_.steps.emplace_back(std::move(drafts_[*item.draft].step));
+    }
+    plan_.memory = memory.memory;
+    plan_.memory.input = input_bytes_;
+    plan_.memory.parameters = context_.layout->bytes();
+    return std::move(plan_);
+  }
+
+ private:
+  struct Item {
+    std::optional<std::size_t> draft = {};  ///< index of a compute step
+    Step other = {};
+  };
+
+  static bool is_view(const DraftStep& draft) { return draft.definition->is_view; }
+
+  void add(DraftStep draft) {
+    ComputeStep& step = draft.step;
+    if (!is_view(draft)) {
+      step.kernel = kernel_factory(context_.backend, step.kind)(step.signature, context_.kernels);
+      step.cost = draft.definition->cost(step.signature);
+    }
+    order_.push_back({.draft = drafts_.size()});
+    drafts_.push_back(std::move(draft));
+  }
+
+  const TensorType& type_of(const Operand& operand) const {
+    return operand.value.valid() ? graph_.value(operand.value).type : operand.fixed.type;
+  }
+
+  Placement place(const Operand& operand, const MemoryResult& memory) const {
+    if (!operand.value.valid()) return operand.fixed;
+    if (const auto found = fixed_.find(operand.value); found != fixed_.end()) return found->second;
+    return memory.placements.at(operand.value);
+  }
+
+  const PlanContext& context_;
+  const Graph& graph_;
+  Plan plan_;
+  std::map<ValueId, Placement> fixed_;
+  std::size_t input_bytes_ = 0;
+  std::vector<DraftStep> drafts_;
+  std::vector<Item> order_;
+};
+
+/// The position of the op after which each bucket's last contribution is there, by bucket.
+std::vector<std::size_t> bucket_ready_ops(const Graph& graph, const SlabLayout& layout) {
+  std::vector<std::size_t> ready;
+  for (const Bucket& bucket : layout.buckets) {
+    std::size_t last = 0;
+    for (std::size_t s = bucket.first_segment; s < bucket.last_segment; ++s)
+      for (ValueId id : graph.parameters()[layout.segments[s].parameter.index()].contributions)
+        last = std::max(last, graph.value(id).producer.index());
+    ready.push_back(last);
+  }
+  return ready;
+}
+
+class TrainPlan {
+ public:
+  TrainPlan(const PlanContext& context, const TrainPlanOptions& options)
+      : context_(context), options_(options), builder_(context) {}
+
+  Plan build() {
+    const Graph& graph = *context_.graph;
+    const std::vector<std::size_t> ready = bucket_ready_ops(graph, *context_.layout);
+    builder_.mark(Phase::kForward);
+    if (options_.micro_step.first)
+      builder_.add_slab_op("begin_step", "begin_step", Phase::kForward, {}, {}, {});
+    bool backward = false;
+    std::size_t bucket = 0;
+    for (std::size_t i = 0; i < graph.ops().size(); ++i) {
+      if (!backward && graph.ops()[i].phase == Phase::kBackward) {
+        backward = true;
+        builder_.mark(Phase::kBackward);
+      }
+      builder_.add_graph_op(graph.ops()[i]);
+      for (; bucket < ready.size() && ready[bucket] == i; ++bucket) {
+        commit(bucket);
+        if (options_.overlap) reduce(bucket);
+      }
+    }
+    if (options_.micro_step.last) end_step();
+    Plan plan = builder_.finish(fmt::format("train{}{}", options_.micro_step.first ? ", first" : "",
+                                            options_.micro_step.last ? ", last" : ""));
+    plan.memory.gradients = context_.layout->bytes();
+    plan.memory.optimizer = optimizer_bytes(*context_.layout, options_.optimizer);
+    return plan;
+  }
+
+ private:
+  bool communicates() const { return options_.micro_step.last && options_.world_size > 1; }
+
+  void commit(std::size_t index) {
+    const SlabLayout& layout = *context_.layout;
+    const Bucket& bucket = layout.buckets[index];
+    std::vector<Operand> contributions, ranges;
+    std::vector<std::size_t> targets;
+    for (std::size_t s = bucket.first_segment; s < bucket.last_segment; ++s) {
+      const SlabSegment& segment = layout.segments[s];
+      const Parameter& parameter = context_.graph->parameters()[segment.parameter.index()];
+      for (ValueId id : parameter.contributions) {
+        contributions.push_back(builder_.operand(id));
+        targets.push_back(ranges.size());
+      }
+      ranges.push_back({.value = {},
+                        .fixed = builder_.slab_range(Region::kGradients, segment.offset,
+                                                     context_.graph->value(parameter.value).type.shape)});
+    }
+    builder_.add_slab_op("commit", fmt::format("bucket{}.commit", index), Phase::kBackward, std::move(contributions),
+                         std::move(ranges), commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
+  }
+
+  void reduce(std::size_t index) {
+    if (!communicates()) return;
+    const Bucket& bucket = context_.layout->buckets[index];
+    post(fmt::format("bucket {}", index),
+         builder_.slab_range(Region::kGradients, bucket.begin,
+                             Shape{static_cast<std::int64_t>(bucket.end - bucket.begin)}));
+  }
+
+  void post(std::string label, const Placement& range) {
+    const std::size_t signal = builder_.new_event();
+    builder_.add(CommStep{.collective = {.kind = CollectiveKind::kAllReduceSum,
+                                         .root = 0,
+                                         .plan_step = static_cast<int>(signal),
+                                         .label = std::move(label)},
+                          .range = range,
+                          .signal = signal});
+    signals_.push_back(signal);
+  }
+
+  void end_step() {
+    if (communicates()) {
+      if (!options_.overlap)
+        for (std::size_t b = 0; b < context_.layout->buckets.size(); ++b) reduce(b);
+      post("step state", {.region = Region::kState,
+                          .offset = 0,
+                          .type = {Shape{static_cast<std::int64_t>(StepState::kSummed)}, DType::kF64}});
+      for (std::size_t signal : signals_) builder_.add(WaitStep{signal});
+    }
+    builder_.mark(Phase::kOptimizer);
+    const OptimizerSpec& optimizer = options_.optimizer;
+    const Operand gradients{.value = {}, .fixed = builder_.whole_slab(Region::kGradients)};
+    builder_.add_slab_op("finish_step", "finish_step", Phase::kOptimizer, {gradients}, {},
+                         finish_step_attributes(optimizer.finish));
+    std::vector<Operand> state{{.value = {}, .fixed = builder_.whole_slab(Region::kParameters)}};
+    for (std::size_t slab = 0; slab < optimizer.state_slabs(); ++slab)
+      state.push_back({.value = {}, .fixed = builder_.whole_slab(Region::kOptimizer, slab)});
+    builder_.add_slab_op(optimizer.kind, "optimizer", Phase::kOptimizer, {gradients}, std::move(state),
+                         update_attributes());
+  }
+
+  Attributes update_attributes() const {
+    const OptimizerSpec& optimizer = options_.optimizer;
+    std::vector<OptimizerSegment> segments;
+    for (const SlabSegment& segment : context_.layout->segments)
+      segments.push_back({.begin = segment.offset,
+                          .end = segment.offset + segment.elements,
+                          .weight_decay = segment.decay || optimizer.decay_all ? optimizer.weight_decay : 0.0});
+    return optimizer.kind == "sgd" ? sgd_attributes(optimizer.sgd, segments) : adamw_attributes(optimizer.adamw, segments);
+  }
+
+  const PlanContext& context_;
+  const TrainPlanOptions& options_;
+  PlanBuilder builder_;
+  std::vector<std::size_t> signals_;
+};
+
+}  // namespace
+
+std::size_t optimizer_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer) {
+  return optimizer.state_slabs() * layout.bytes();
+}
+
+Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options) {
+  return TrainPlan(context, options).build();
+}
+
+Plan make_evaluation_plan(const PlanContext& context) {
+  PlanBuilder builder(context);
+  builder.mark(Phase::kForward);
+  for (const Op& op : context.graph->ops()) builder.add_graph_op(op);
+  return builder.finish("evaluate");
+}
+
+}  // namespace ddp

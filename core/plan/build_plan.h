@@ -1,0 +1,39 @@
+// From graph to plan: orders the steps, inserts commits, collectives, waits and the optimizer, and gives every tensor its
+// place. All plans of a run are built here before the first step.
+#pragma once
+
+#include "core/plan/optimizer_spec.h"
+#include "core/plan/plan.h"
+
+namespace ddp {
+
+/// The values of a training or evaluation graph that the plan has to know.
+struct PlanContext {
+  const Graph* graph = nullptr;
+  const SlabLayout* layout = nullptr;
+  BackendKind backend = BackendKind::kCpu;
+  KernelContext kernels;
+};
+
+/// Which micro-step of an optimizer step: the first stores gradients and starts the step, later ones accumulate, and the
+/// last reduces, updates and ends it. With one micro-batch a step, it is both.
+struct MicroStep {
+  bool first = true;
+  bool last = true;
+};
+
+struct TrainPlanOptions {
+  MicroStep micro_step;
+  int world_size = 1;     ///< with one rank there is nothing to communicate
+  bool overlap = true;    ///< false: buckets are posted after the whole backward pass
+  OptimizerSpec optimizer;
+};
+
+Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options);
+/// Forward only; parameters are read where the training plan updates them.
+Plan make_evaluation_plan(const PlanContext& context);
+
+/// Bytes of the optimizer's state slabs.
+std::size_t optimizer_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer);
+
+}  // namespace ddp

@@ -1,0 +1,143 @@
+#include "core/plan/executor.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+#include "core/base/overloaded.h"
+#include "core/base/stopwatch.h"
+
+namespace ddp {
+namespace {
+
+std::size_t region_bytes(const Plan& plan, Region region) {
+  switch (region) {
+    case Region::kArena: return plan.memory.arena;
+    case Region::kInput: return plan.memory.input;
+    case Region::kParameters: return plan.memory.parameters;
+    case Region::kGradients: return plan.memory.gradients;
+    case Region::kOptimizer: return plan.memory.optimizer;
+    case Region::kState: return sizeof(StepState);
+  }
+  return 0;
+}
+
+template <class T>
+bool all_finite(const TensorView& view) {
+  return std::ranges::all_of(view.span<T>(), [](T x) { return std::isfinite(x); });
+}
+
+bool is_finite(const TensorView& view) {
+  switch (view.type.dtype) {
+    case DType::kF32: return all_finite<float>(view);
+    case DType::kF64: return all_finite<double>(view);
+    default: return true;
+  }
+}
+
+}  // namespace
+
+RunMemory::RunMemory(Backend& backend, const std::vector<const Plan*>& plans) {
+  for (std::size_t r = 0; r < kRegionCount; ++r) {
+    std::size_t bytes = 0;
+    for (const Plan* plan : plans) bytes = std::max(bytes, region_bytes(*plan, static_cast<Region>(r)));
+    buffers_[r] = backend.allocate(bytes);
+  }
+  new (base(Region::kState)) StepState();
+}
+
+std::size_t RunMemory::allocated_bytes() const {
+  return std::accumulate(buffers_.begin(), buffers_.end(), std::size_t{0},
+                         [](std::size_t sum, const Buffer& buffer) { return sum + buffer.size(); });
+}
+
+PhaseTimes& PhaseTimes::operator+=(const PhaseTimes& other) {
+  forward += other.forward;
+  backward += other.backward;
+  exposed += other.exposed;
+  optimizer += other.optimizer;
+  return *this;
+}
+
+Executor::Executor(const Plan& plan, Backend& backend, const RunMemory& memory, Communicator* communicator,
+                   StepState* state)
+    : plan_(plan), backend_(backend), communicator_(communicator), bound_(plan.steps.size()),
+      ranges_(plan.steps.size()) {
+  if (state == nullptr) state = reinterpret_cast<StepState*>(memory.base(Region::kState));
+  for (const Placement& input : plan.inputs) inputs_.push_back(memory.view(input));
+  for (std::size_t i = 0; i < plan.events; ++i) {
+    signals_.push_back(backend.make_event());
+    ready_.push_back(backend.make_event());
+  }
+  for (std::size_t i = 0; i < plan.steps.size(); ++i) {
+    if (const auto* step = std::get_if<ComputeStep>(&plan.steps[i])) {
+      BoundCompute& bound = bound_[i];
+      for (const Placement& input : step->inputs) bound.inputs.push_back(memory.view(input));
+      for (const Placement& output : step->outputs) bound.outputs.push_back(memory.view(output));
+      bound.args = {.inputs = bound.inputs,
+                    .outputs = bound.outputs,
+                    .workspace = {static_cast<std::byte*>(memory.view(step->workspace).data),
+                                  step->kernel.workspace_bytes},
+                    .state = state,
+                    .stream = &backend.compute()};
+    } else if (const auto* comm = std::get_if<CommStep>(&plan.steps[i])) {
+      DDP_CHECK(communicator != nullptr, "plan '{}' communicates, but there is no communicator", plan.name);
+      ranges_[i] = memory.view(comm->range);
+    }
+  }
+}
+
+PhaseTimes Executor::run() {
+  Stream& compute = backend_.compute();
+  PhaseTimes times;
+  Phase phase = Phase::kForward;
+  Stopwatch watch;
+  const auto charge = [&](double seconds) {
+    switch (phase) {
+      case Phase::kForward: times.forward += seconds; break;
+      case Phase::kBackward: times.backward += seconds; break;
+      case Phase::kOptimizer: times.optimizer += seconds; break;
+    }
+  };
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    std::visit(overloaded{
+                   [&](const ComputeStep& step) { step.kernel.run(bound_[i].args); },
+                   [&](const CommStep& step) {
+                     Event& ready = *ready_[step.signal];
+                     compute.record(ready);
+                     communicator_->post(step.collective, ranges_[i], /*after=*/ready,
+                                         /*signal=*/*signals_[step.signal]);
+                   },
+                   [&](const WaitStep& step) {
+                     charge(watch.lap());
+                     compute.wait_for(*signals_[step.signal]);
+                     communicator_->check();
+                     times.exposed += watch.lap();
+                   },
+                   [&](const MarkStep& step) {
+                     charge(watch.lap());
+                     phase = step.phase;
+                   },
+               },
+               plan_.steps[i]);
+  }
+  charge(watch.lap());
+  return times;
+}
+
+std::optional<std::string> Executor::first_nonfinite() {
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+    const auto* step = std::get_if<ComputeStep>(&plan_.steps[i]);
+    if (step == nullptr || step->phase == Phase::kOptimizer) continue;
+    // A parameter that is already bad is the cause, not the layer that reads it.
+    for (std::size_t in = 0; in < step->inputs.size(); ++in)
+      if (step->inputs[in].region == Region::kParameters && !is_finite(bound_[i].inputs[in]))
+        return fmt::format("a parameter of {}", step->name);
+    step->kernel.run(bound_[i].args);
+    for (const TensorView& output : bound_[i].outputs)
+      if (!is_finite(output)) return fmt::format("the output of {} ({}, {})", step->name, step->kind, name_of(step->phase));
+  }
+  return std::nullopt;
+}
+
+}  // namespace ddp

@@ -1,0 +1,70 @@
+#include "core/plan/slab.h"
+
+#include <algorithm>
+
+namespace ddp {
+namespace {
+
+constexpr std::size_t kAlignment = 256;  // bytes
+
+std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+
+}  // namespace
+
+std::string_view name_of(Region region) {
+  switch (region) {
+    case Region::kArena: return "arena";
+    case Region::kInput: return "input";
+    case Region::kParameters: return "parameters";
+    case Region::kGradients: return "gradients";
+    case Region::kOptimizer: return "optimizer";
+    case Region::kState: return "state";
+  }
+  return "?";
+}
+
+ReadyList ready_list(const Graph& graph) {
+  ReadyList ready;
+  for (std::size_t i = 0; i < graph.parameters().size(); ++i) {
+    const Parameter& parameter = graph.parameters()[i];
+    std::size_t last = 0;
+    for (ValueId contribution : parameter.contributions)
+      last = std::max(last, graph.value(contribution).producer.index());
+    ready.push_back({.parameter = ParamId(i),
+                     .name = parameter.name,
+                     .elements = static_cast<std::size_t>(graph.value(parameter.value).type.elements()),
+                     .ready_op = last});
+  }
+  std::ranges::stable_sort(ready, {}, &ReadyParameter::ready_op);
+  return ready;
+}
+
+SlabLayout slab_layout(const Graph& graph, const ReadyList& ready, const std::vector<BucketRange>& ranges,
+                       int world_size) {
+  SlabLayout layout{.dtype = graph.compute_dtype(), .elements = 0, .segments = {}, .buckets = {}};
+  const std::size_t alignment = kAlignment / size_of(layout.dtype);
+  std::size_t covered = 0;
+  for (const BucketRange& range : ranges) {
+    DDP_CHECK(range.begin == covered && range.end > range.begin, "bucket [{}, {}) follows parameter {}", range.begin,
+              range.end, covered);
+    covered = range.end;
+    Bucket bucket{.begin = layout.elements, .end = 0, .first_segment = range.begin, .last_segment = range.end};
+    std::size_t offset = bucket.begin;
+    for (std::size_t i = range.begin; i < range.end; ++i) {
+      const Parameter& parameter = graph.parameters()[ready[i].parameter.index()];
+      layout.segments.push_back({.parameter = ready[i].parameter,
+                                 .name = ready[i].name,
+                                 .offset = offset,
+                                 .elements = ready[i].elements,
+                                 .decay = parameter.decay});
+      offset = round_up(offset + ready[i].elements, alignment);
+    }
+    bucket.end = bucket.begin + round_up(offset - bucket.begin, alignment * static_cast<std::size_t>(world_size));
+    layout.elements = bucket.end;
+    layout.buckets.push_back(bucket);
+  }
+  DDP_CHECK(covered == ready.size(), "the buckets cover {} of {} parameters", covered, ready.size());
+  return layout;
+}
+
+}  // namespace ddp

@@ -1,0 +1,81 @@
+#include "core/train/evaluate.h"
+
+#include <array>
+#include <cmath>
+#include <limits>
+
+namespace ddp {
+namespace {
+
+// The `score` op puts exact losses on this grid; their sum, as an integer of it, is exact too.
+constexpr double kLossGrid = 0x1p28;
+
+template <class T>
+void upload(const std::vector<T>& from, Backend& backend, const TensorView& to) {
+  DDP_CHECK(from.size() * sizeof(T) == to.bytes(), "a micro-batch of {} bytes for an input of {}",
+            from.size() * sizeof(T), to.bytes());
+  backend.upload(to.data, from.data(), to.bytes());
+}
+
+}  // namespace
+
+void upload(const MicroBatch& batch, Backend& backend, const Executor& executor) {
+  upload(batch.images, backend, executor.input(InputIndex::kImages));
+  upload(batch.labels, backend, executor.input(InputIndex::kLabels));
+  upload(batch.weights, backend, executor.input(InputIndex::kWeights));
+  upload(batch.sample_ids, backend, executor.input(InputIndex::kSampleIds));
+}
+
+Evaluator::Evaluator(const Program& program, Backend& backend, const RunMemory& memory, World& world,
+                     const Dataset& dataset, const Options& options)
+    : backend_(backend),
+      world_(world),
+      dataset_(dataset),
+      options_(options),
+      micro_batch_(program.options().micro_batch),
+      state_(backend.allocate(sizeof(StepState))),
+      executor_(program.evaluation(), backend, memory, nullptr, reinterpret_cast<StepState*>(state_.data())) {}
+
+Evaluation Evaluator::run() {
+  StepState state;
+  backend_.upload(state_.data(), &state, sizeof(state));
+
+  // Micro-batch `number` of this rank is micro-batch number * ranks + rank of the set.
+  const std::int64_t size = dataset_.info().size;
+  const std::int64_t ranks = world_.size(), rank = world_.rank();
+  const SampleIndex index = [=, micro_batch = micro_batch_](std::int64_t number, std::int64_t item) {
+    const std::int64_t sample = (number * ranks + rank) * micro_batch + item;
+    return sample < size ? sample : -1;
+  };
+  const std::int64_t batches = (size + micro_batch_ - 1) / micro_batch_;
+  const std::int64_t mine = (batches - rank + ranks - 1) / ranks;
+  Loader loader(dataset_, index,
+                {.micro_batch = micro_batch_,
+                 .first = 0,
+                 .count = mine,
+                 .threads = options_.loader_threads,
+                 .depth = options_.prefetch});
+  for (std::int64_t i = 0; i < mine; ++i) {
+    upload(loader.next(), backend_, executor_);
+    executor_.run();
+  }
+
+  backend_.download(&state, state_.data(), sizeof(state));
+  // A rank without a finite loss contributes none: it is said by the count of samples that are not finite.
+  const double loss = std::isfinite(state.loss_sum) ? state.loss_sum : 0;
+  std::array<std::int64_t, 5> sums{
+      static_cast<std::int64_t>(state.weight_sum), static_cast<std::int64_t>(state.correct_top1),
+      static_cast<std::int64_t>(state.correct_top5), static_cast<std::int64_t>(state.nonfinite),
+      std::llround(loss * kLossGrid)};
+  world_.sum(sums);
+  const auto [samples, top1, top5, nonfinite, grid_loss] = sums;
+  DDP_CHECK(samples == size, "evaluation saw {} of {} samples", samples, size);
+  const auto n = static_cast<double>(samples);
+  return {.samples = samples,
+          .loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN()
+                                : static_cast<double>(grid_loss) / kLossGrid / n,
+          .top1 = static_cast<double>(top1) / n,
+          .top5 = static_cast<double>(top5) / n};
+}
+
+}  // namespace ddp

@@ -1,0 +1,66 @@
+// Program: everything that is built before the first step, for one rank: the training and evaluation graphs and all plans
+// over one slab layout. Pure: the same options give the same program on every rank.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/plan/build_plan.h"
+
+namespace ddp {
+
+/// Builds a model: images in compute dtype -> logits. `training` graphs have dropout, which draws by `sample_ids`.
+using ModelFunction = std::function<Value(Graph& graph, Value images, Value sample_ids, bool training)>;
+/// Cuts the gradients into buckets: comm::bucket_plan with its limits bound.
+using BucketFunction = std::function<std::vector<BucketRange>(const ReadyList& ready)>;
+
+struct ProgramOptions {
+  ModelFunction model;
+  BucketFunction buckets;
+  Shape image;  ///< [H, W, C]
+  int classes = 10;
+  std::vector<double> mean, stddev;  ///< per channel, of pixels in [0, 1]
+  std::int64_t micro_batch = 64, accum = 1;
+  int world_size = 1;
+  DType compute = DType::kF32;
+  std::uint64_t seed = 1;
+  int crop_pad = 0;
+  bool flip = false;
+  double label_smoothing = 0;
+  bool overlap = true;
+  OptimizerSpec optimizer;
+  std::string settings;  ///< lines of the configuration that must agree on all ranks; part of the schedule hash
+  BackendKind backend = BackendKind::kCpu;
+  KernelContext kernels;
+};
+
+/// Positions of the host's inputs in Plan::inputs, the same in every plan.
+struct InputIndex {
+  static constexpr std::size_t kImages = 0, kLabels = 1, kWeights = 2, kSampleIds = 3;
+};
+
+class Program {
+ public:
+  explicit Program(ProgramOptions options);
+
+  /// The plan of micro-step `q` in [0, accum).
+  const Plan& micro_step(std::int64_t q) const;
+  const Plan& evaluation() const { return evaluation_; }
+  std::vector<const Plan*> plans() const;
+  const Graph& graph() const { return *train_graph_; }
+  const SlabLayout& layout() const { return layout_; }
+  const ProgramOptions& options() const { return options_; }
+  const std::string& schedule_text() const { return schedule_text_; }
+
+ private:
+  ProgramOptions options_;
+  std::unique_ptr<Graph> train_graph_, evaluation_graph_;
+  SlabLayout layout_;
+  Plan first_, inner_, last_, only_;  ///< micro-steps; with accum 1 there is `only_`, otherwise the other three
+  Plan evaluation_;
+  std::string schedule_text_;
+};
+
+}  // namespace ddp

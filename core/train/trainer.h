@@ -1,0 +1,101 @@
+// Trainer: the loop over optimizer steps of one rank. It reads samples ahead, runs the plans, evaluates when due, and
+// stops when all ranks have agreed to. What happens to the figures (files, log lines) is the business of its hooks.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "core/base/stopwatch.h"
+#include "core/config/resolve.h"
+#include "core/data/sampler.h"
+#include "core/train/evaluate.h"
+
+namespace ddp {
+
+struct TrainerOptions {
+  std::int64_t steps = 0;            ///< of the whole run
+  std::int64_t global_batch = 0;
+  bool drop_last = true;
+  std::uint64_t seed = 1;
+  Interval evaluate_every;           ///< and after the last step
+  std::int64_t stop_at_step = 0;     ///< 0: never
+  double max_seconds = 0;            ///< 0: no limit
+  bool stop_on_nan = true;           ///< false: skip the update
+  std::int64_t check_replicas_every = 0;  ///< steps; 0: never
+  int loader_threads = 1, prefetch = 4;
+};
+
+/// Figures of one optimizer step, equal on all ranks except the times, which are this rank's.
+struct StepReport {
+  std::int64_t step = 0;     ///< from 1
+  double epoch = 0;          ///< passes over the training samples, after this step
+  double loss = 0;           ///< mean over the samples of the global batch
+  double learning_rate = 0;
+  double gradient_norm = 0;  ///< before clipping
+  double samples = 0;        ///< that counted: padding has weight zero
+  bool skipped = false;      ///< the update was not applied
+  double seconds = 0;        ///< whole step
+  double data_seconds = 0;   ///< waiting for input
+  PhaseTimes phases;
+};
+
+struct TrainerHooks {
+  std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
+  /// After an evaluation; `best` when its top-1 is the highest so far (NaN never is).
+  std::function<void(const StepReport&, const Evaluation&, bool best)> on_evaluation =
+      [](const StepReport&, const Evaluation&, bool) {};
+  /// This rank wants to stop: set by a signal.
+  const std::atomic<bool>* stop_requested = nullptr;
+};
+
+struct TrainResult {
+  std::int64_t steps = 0;
+  double epochs = 0;
+  bool stopped = false;  ///< before the last step, by signal, --stop-at-step or --max-time
+  double train_loss = 0; ///< mean over the samples of the last epoch's worth of steps (fewer if fewer were run)
+  std::optional<Evaluation> last_evaluation, best_evaluation;
+  std::int64_t best_step = 0;
+  double samples_per_second = 0;   ///< training only, first steps left out as warm-up where there are enough
+  double exposed_ms = 0;           ///< mean per step, this rank
+};
+
+class Trainer {
+ public:
+  /// `communicator` is null at world size 1. `validation` may be null: no evaluation.
+  Trainer(const Program& program, Backend& backend, const RunMemory& memory, World& world, Communicator* communicator,
+          const Dataset& train, const Dataset* validation, const TrainerOptions& options, TrainerHooks hooks);
+
+  /// Collective. Throws AgreedFailure (exit 8) when a step is not finite under --on-nan stop.
+  TrainResult run();
+
+  /// Where the run is, for the report of a failure: the step being computed, from 1.
+  std::int64_t current_step() const { return current_step_; }
+
+ private:
+  StepReport train_step(Loader& loader);
+  void write_votes(double stop, double evaluate);
+  [[noreturn]] void name_culprit(std::int64_t step);
+  Evaluation evaluate();
+  Executor& executor(std::int64_t q);
+  bool wants_stop(std::int64_t step) const;
+
+  const Program& program_;
+  Backend& backend_;
+  const RunMemory& memory_;
+  World& world_;
+  const Dataset& train_;
+  TrainerOptions options_;
+  TrainerHooks hooks_;
+  Sampler sampler_;
+  SampleIndex index_;
+  std::vector<std::unique_ptr<Executor>> executors_;  ///< first, inner, last; or the only one
+  std::unique_ptr<Evaluator> evaluator_;
+  StepState* device_state_;
+  StepState state_;  ///< host copy of the last step
+  Stopwatch since_start_, since_evaluation_;
+  std::int64_t current_step_ = 0;
+};
+
+}  // namespace ddp

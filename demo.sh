@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds ddptrain and trains the default job on 2 ranks: a small convolutional net on
+# Fashion-MNIST. Arguments go to ddptrain: ./demo.sh --epochs 2
+set -euo pipefail
+cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+
+say() { echo "demo: $*" >&2; }
+
+./docker/install.sh
+cmake --preset release
+cmake --build --preset release
+
+ranks=2
+launch=(mpirun -np "$ranks")
+if [ "$(id -u)" -eq 0 ]; then
+  export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+  say "you are root, which mpirun refuses by default: OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 are set."
+fi
+if [ "$(nproc)" -lt "$ranks" ]; then
+  launch+=(--oversubscribe)
+  say "this machine has fewer than $ranks cores: mpirun gets --oversubscribe, and the ranks share a core."
+fi
+
+job=("$@")
+if [ ! -d /usr/share/datasets/fashion-mnist ] && [[ " $* " != *" --data"* ]]; then
+  job+=(--data synthetic)
+  say "Fashion-MNIST is not here (Debian package dataset-fashion-mnist): training on synthetic images instead."
+  say "With its idx files in a directory: ./demo.sh --data DIR"
+fi
+
+results=$(mktemp)
+trap 'rm -f "$results"' EXIT
+say "${launch[*]} build/bin/ddptrain ${job[*]}"
+status=0
+"${launch[@]}" build/bin/ddptrain "${job[@]}" | tee "$results" || status=$?
+if [ "$status" -ne 0 ]; then
+  say "training ended with exit code $status; the messages above say why."
+  exit "$status"
+fi
+
+run_dir=$(tail -n 1 "$results" | python3 -c 'import json, sys; print(json.load(sys.stdin)["run_dir"])')
+say "the results are in $PWD/$run_dir: metrics.csv (one row a step), weights/final.safetensors, weights/best.safetensors, logs/."

@@ -1,0 +1,87 @@
+#!/usr/bin/env bash
+# Installs what ddptrain needs to be built, run and tested on Debian 12 and Ubuntu 24.04. The one list of packages and
+# the one place that installs; called by demo.sh and test.sh. Does nothing when all is there.
+set -euo pipefail
+
+required=(
+  build-essential cmake ninja-build ccache    # build
+  libopenmpi-dev openmpi-bin                  # MPI and mpirun
+  protobuf-compiler libprotobuf-dev           # configuration
+  libcli11-dev libfmt-dev libspdlog-dev       # command line, messages, logs
+  nlohmann-json3-dev libxxhash-dev zlib1g-dev # records, checksums, compressed data sets
+  libopenblas-openmp-dev                      # matrix products
+  libgtest-dev libgmock-dev python3           # tests
+)
+# Missing in some distributions; the program says what to do without it.
+optional=(dataset-fashion-mnist)
+
+say() { echo "install: $*" >&2; }
+die() {
+  say "$*"
+  exit 1
+}
+
+is_installed() { [ "$(dpkg-query -W -f='${db:Status-Status}' "$1" 2>/dev/null)" = installed ]; }
+is_available() { apt-cache show --no-all-versions "$1" >/dev/null 2>&1; }
+
+missing_of() {
+  local package
+  for package in "$@"; do
+    is_installed "$package" || echo "$package"
+  done
+}
+
+if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
+  die "this system has no apt-get. ddptrain is set up on Debian 12 and Ubuntu 24.04; elsewhere install the counterparts of: ${required[*]}"
+fi
+
+mapfile -t missing < <(missing_of "${required[@]}")
+mapfile -t missing_optional < <(missing_of "${optional[@]}")
+all_missing=("${missing[@]}" "${missing_optional[@]}")
+if [ ${#all_missing[@]} -eq 0 ]; then
+  say "all packages are there already, nothing to do."
+  exit 0
+fi
+say "missing: ${all_missing[*]}"
+
+# Without the rights to install, a missing optional package is no reason to stop.
+as_root=()
+if [ "$(id -u)" -ne 0 ]; then
+  if ! command -v sudo >/dev/null; then
+    trouble="you are not root and sudo is not installed"
+  elif ! sudo -n true 2>/dev/null && [ ! -t 0 ]; then
+    trouble="sudo asks for a password and there is no terminal to type it in"
+  fi
+  if [ -n "${trouble:-}" ]; then
+    advice="as root: apt-get update && apt-get install ${all_missing[*]}"
+    [ ${#missing[@]} -eq 0 ] || die "$trouble. Install them $advice"
+    say "going on without ${missing_optional[*]}, because $trouble. To have it, $advice"
+    exit 0
+  fi
+  as_root=(sudo)
+fi
+
+apt_get() {
+  "${as_root[@]}" env DEBIAN_FRONTEND=noninteractive apt-get -o DPkg::Lock::Timeout=300 -qq "$@"
+}
+
+say "refreshing the package lists."
+apt_get update || say "not all package lists could be refreshed; going on with those at hand."
+
+for package in "${missing_optional[@]}"; do
+  if is_available "$package"; then
+    missing+=("$package")
+  else
+    say "$package does not exist for this system; going on without it."
+  fi
+done
+for package in "${missing[@]}"; do
+  is_available "$package" ||
+    die "$package does not exist for this system, or its package source is off (on Ubuntu: add-apt-repository universe). ddptrain needs Debian 12, Ubuntu 24.04 or newer."
+done
+if [ ${#missing[@]} -gt 0 ]; then
+  say "installing ${missing[*]}"
+  apt_get install -y --no-install-recommends "${missing[@]}" >&2 ||
+    die "apt-get could not install these packages; its messages above say why."
+fi
+say "done."

@@ -1,0 +1,46 @@
+// From an agreed configuration to a rank that is ready to run: device, data, program, memory. Shared by train and eval.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "core/config/resolve.h"
+#include "core/data/dataset.h"
+#include "core/train/parameters.h"
+#include "launcher/job.h"
+#include "launcher/placement.h"
+
+namespace ddp {
+
+struct Device {
+  ThreadPlacement placement;
+  std::unique_ptr<Backend> backend;
+};
+/// Collective. Places the threads, chooses the backend and fills job.places. AgreedFailure (exit 4) when the device that
+/// was asked for is not there.
+Device choose_device(Job& job, const TrainConfig& config);
+
+/// Collective. Opens a data set on every rank and compares what it holds.
+std::unique_ptr<Dataset> open_data(Job& job, const TrainConfig& config, Split split);
+
+/// What the data says that the program needs.
+struct DataFacts {
+  Shape image;
+  int classes = 0;
+  std::vector<double> mean, stddev;
+};
+/// Classes as configured, at least those of the data. ConfigError otherwise.
+DataFacts data_facts(const TrainConfig& config, const DatasetInfo& info);
+
+/// Program options of a run. Pure; `ddptrain plan` calls it without data or job.
+ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data, int world_size,
+                               const KernelContext& kernels);
+
+/// Collective. Builds the program and compares its schedule with all ranks; AgreedFailure (exit 2) with the first line
+/// that differs and the ranks.
+std::unique_ptr<Program> build_program(Job& job, const ProgramOptions& options);
+
+/// Collective. Memory for the plans that will run; AgreedFailure (exit 5).
+std::unique_ptr<RunMemory> allocate_memory(Job& job, Backend& backend, const std::vector<const Plan*>& plans);
+
+}  // namespace ddp

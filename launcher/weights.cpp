@@ -1,0 +1,71 @@
+#include "launcher/weights.h"
+
+#include <charconv>
+
+#include "core/base/text.h"
+
+namespace ddp {
+namespace {
+
+std::string joined(const std::vector<double>& numbers) {
+  std::string text;
+  for (const double number : numbers) {
+    if (!text.empty()) text += ',';
+    append_number(text, number);
+  }
+  return text;
+}
+
+/// Numbers between commas; StorageError when the text holds anything else.
+template <class T>
+std::vector<T> numbers_in(const std::string& text, std::string_view key, const std::filesystem::path& path) {
+  std::vector<T> numbers;
+  const char* at = text.data();
+  const char* const end = at + text.size();
+  while (at < end) {
+    T number{};
+    const auto [next, error] = std::from_chars(at, end, number);
+    if (error != std::errc{} || (next != end && *next != ','))
+      throw StorageError("{}: metadata '{}' is \"{}\", not numbers between commas; was the file written by ddptrain?",
+                         path.string(), key, text);
+    numbers.push_back(number);
+    at = next == end ? end : next + 1;
+  }
+  return numbers;
+}
+
+}  // namespace
+
+void save_weights(const std::filesystem::path& path, const WeightsInfo& info, const Program& program,
+                  Backend& backend, const RunMemory& memory) {
+  const std::vector<NamedTensor> tensors = export_parameters(program, backend, memory);
+  std::vector<FileTensor> in_file;
+  for (const NamedTensor& tensor : tensors)
+    in_file.push_back({.name = tensor.name, .type = tensor.type, .bytes = tensor.bytes});
+  const Shape& image = info.data.image;
+  write_safetensors(path,
+                    {{"format", "pt"},
+                     {"model", info.model},
+                     {"classes", std::to_string(info.data.classes)},
+                     {"input", fmt::format("{},{},{}", image[2], image[0], image[1])},
+                     {"mean", joined(info.data.mean)},
+                     {"std", joined(info.data.stddev)}},
+                    in_file);
+}
+
+WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::path& path) {
+  const auto input = numbers_in<std::int64_t>(file.metadata("input"), "input", path);
+  const auto classes = numbers_in<int>(file.metadata("classes"), "classes", path);
+  WeightsInfo info{.model = file.metadata("model"), .data = {}};
+  info.data.mean = numbers_in<double>(file.metadata("mean"), "mean", path);
+  info.data.stddev = numbers_in<double>(file.metadata("std"), "std", path);
+  if (input.size() != 3 || input[0] < 1 || input[1] < 1 || input[2] < 1 || classes.size() != 1 || classes[0] < 2 ||
+      info.data.mean.size() != static_cast<std::size_t>(input[0]) || info.data.stddev.size() != info.data.mean.size())
+    throw StorageError("{}: the metadata (input \"{}\", classes \"{}\", mean, std) does not describe an input; was the "
+                       "file written by ddptrain?", path.string(), file.metadata("input"), file.metadata("classes"));
+  info.data.image = Shape{input[1], input[2], input[0]};
+  info.data.classes = classes[0];
+  return info;
+}
+
+}  // namespace ddp

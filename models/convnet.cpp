@@ -1,0 +1,37 @@
+// The default model: two 3x3 convolutions with pooling and two linear layers, 421,642 parameters on 28x28 images. No
+// batch norm, so that its result is the same for any split of the global batch.
+#include "core/ops/bias/bias.h"
+#include "core/ops/conv2d/conv2d.h"
+#include "core/ops/dropout/dropout.h"
+#include "core/ops/linear/linear.h"
+#include "core/ops/pool/pool.h"
+#include "core/ops/relu/relu.h"
+#include "core/ops/reshape/reshape.h"
+#include "models/model.h"
+
+namespace ddp::models {
+namespace {
+
+Value block(Value x, const std::string& name, int filters) {
+  x = bias(conv2d(x, {.name = name, .filters = filters, .kernel = 3, .pad = 1}), name);
+  return max_pool(relu(x), {.kernel = 2});
+}
+
+Value build(Graph&, Value images, const ModelOptions& options) {
+  const auto drop = [&options](Value x, int instance) {
+    if (!options.training) return x;
+    return dropout(x, options.sample_ids,
+                   {.probability = options.dropout, .instance = instance, .seed = options.seed});
+  };
+  Value x = block(images, "conv1", 32);
+  x = block(x, "conv2", 64);
+  x = drop(flatten(x), 1);
+  x = drop(relu(linear(x, {.name = "fc1", .units = 128})), 2);
+  return linear(x, {.name = "fc2", .units = options.classes});
+}
+
+constexpr Model kConvnet{.name = "convnet", .description = "small convolutional net, the default", .build = build};
+DDP_REGISTER_MODEL(kConvnet);
+
+}  // namespace
+}  // namespace ddp::models

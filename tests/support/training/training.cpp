@@ -1,0 +1,120 @@
+#include "tests/support/training/training.h"
+
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "comm/bucket_plan.h"
+#include "comm/fake/fake_cluster.h"
+#include "core/base/hash.h"
+#include "models/model.h"
+
+namespace ddp::test {
+namespace {
+
+std::unique_ptr<Dataset> data_for(const TrainingRun& run, Split split) {
+  return open_dataset({.data = "synthetic",
+                       .limit = 0,
+                       .synthetic_size = split == Split::kTrain ? run.train_samples : run.validation_samples,
+                       .synthetic_image = Shape{12, 12, 1},
+                       .classes = 10,
+                       .seed = run.seed},
+                      split);
+}
+
+std::string hash_of(const std::vector<NamedTensor>& tensors) {
+  std::string text;
+  for (const NamedTensor& tensor : tensors) text += hash64_hex(std::span<const std::byte>(tensor.bytes));
+  return text;
+}
+
+double element(const NamedTensor& tensor, std::size_t i) {
+  return tensor.type.dtype == DType::kF64 ? reinterpret_cast<const double*>(tensor.bytes.data())[i]
+                                          : static_cast<double>(reinterpret_cast<const float*>(tensor.bytes.data())[i]);
+}
+
+}  // namespace
+
+ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) {
+  ProgramOptions options;
+  options.model = [&run](Graph& graph, Value images, Value sample_ids, bool training) {
+    return models::find_model(run.model)
+        .build(graph, images,
+               {.classes = 10, .dropout = run.dropout, .training = training, .seed = run.seed, .sample_ids = sample_ids});
+  };
+  options.buckets = [&run](const ReadyList& ready) {
+    return comm::bucket_plan(ready, comm::LinkModel{},
+                             {.element_bytes = size_of(run.compute), .bytes = run.bucket_bytes});
+  };
+  options.image = data.image;
+  options.classes = data.classes;
+  options.mean = data.mean;
+  options.stddev = data.stddev;
+  options.micro_batch = run.global_batch / run.ranks / run.accum;
+  options.accum = run.accum;
+  options.world_size = run.ranks;
+  options.compute = run.compute;
+  options.seed = run.seed;
+  options.crop_pad = 1;
+  options.flip = true;
+  options.overlap = run.overlap;
+  options.optimizer.kind = run.optimizer;
+  options.optimizer.sgd = {.momentum = 0.9, .nesterov = true};
+  options.optimizer.weight_decay = 5e-4;
+  options.optimizer.finish.nominal = static_cast<double>(run.global_batch);
+  options.optimizer.finish.clip_norm = run.clip_norm;
+  options.optimizer.finish.stop_on_nan = run.on_nan == "stop";
+  options.optimizer.finish.schedule = {.kind = LrKind::kCosine,
+                                       .lr = run.learning_rate,
+                                       .warmup_updates = 2,
+                                       .total_updates = static_cast<std::uint64_t>(run.steps)};
+  return options;
+}
+
+TrainingOutcome train(const TrainingRun& run) {
+  const std::unique_ptr<Dataset> train_data = data_for(run, Split::kTrain);
+  const std::unique_ptr<Dataset> validation = data_for(run, Split::kValidation);
+  TrainingOutcome outcome;
+  outcome.replica_hashes.resize(static_cast<std::size_t>(run.ranks));
+  std::mutex mutex;
+  comm::FakeCluster(run.ranks).run([&](World& world, Communicator& communicator) {
+    const std::unique_ptr<Backend> backend = make_cpu_backend(1);
+    const Program program(program_options(run, train_data->info()));
+    const RunMemory memory(*backend, program.plans());
+    initialize_parameters(program, *backend, memory);
+    if (run.disturb) run.disturb(world.rank(), program, memory);
+    std::vector<StepReport> steps;
+    Trainer trainer(program, *backend, memory, world, &communicator, *train_data, validation.get(),
+                    {.steps = run.steps,
+                     .global_batch = run.global_batch,
+                     .drop_last = run.drop_last,
+                     .seed = run.seed,
+                     .stop_on_nan = run.on_nan == "stop"},
+                    {.on_step = [&](const StepReport& report) { steps.push_back(report); }});
+    const TrainResult result = trainer.run();
+    std::vector<NamedTensor> weights = export_parameters(program, *backend, memory);
+    const std::lock_guard lock(mutex);
+    outcome.replica_hashes[static_cast<std::size_t>(world.rank())] = hash_of(weights);
+    if (world.rank() != 0) return;
+    outcome.steps = std::move(steps);
+    outcome.weights = std::move(weights);
+    outcome.evaluation = *result.last_evaluation;
+  });
+  return outcome;
+}
+
+double largest_difference(const std::vector<NamedTensor>& a, const std::vector<NamedTensor>& b) {
+  std::map<std::string, const NamedTensor*> by_name;
+  for (const NamedTensor& tensor : b) by_name[tensor.name] = &tensor;
+  double largest = 0;
+  for (const NamedTensor& tensor : a) {
+    const NamedTensor& other = *by_name.at(tensor.name);
+    for (std::size_t i = 0; i < static_cast<std::size_t>(tensor.type.elements()); ++i) {
+      const double difference = std::abs(element(tensor, i) - element(other, i));
+      if (!(difference <= largest)) largest = difference;  // NaN counts as a difference
+    }
+  }
+  return largest;
+}
+
+}  // namespace ddp::test
