@@ -30,7 +30,9 @@ target_include_directories(ddp_options INTERFACE ${CMAKE_SOURCE_DIR})
 target_compile_options(ddp_options INTERFACE -Wall -Wextra -Wshadow -Wsign-conversion
                                              -Wnon-virtual-dtor -Woverloaded-virtual
                                              # designated initialisers leave the other members at their defaults
-                                             -Wno-missing-field-initializers)
+                                             -Wno-missing-field-initializers
+                                             # errno of math functions keeps loops with sqrt scalar
+                                             -fno-math-errno)
 if(DDP_NATIVE)
   target_compile_options(ddp_options INTERFACE -march=native)
 endif()

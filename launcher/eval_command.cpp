@@ -25,8 +25,9 @@ ExitCode eval_command(Job& job) {
   ResolvedConfig resolved;
   agree(*job.world, [&] {
     if (data->info().image != info.data.image)
-      throw ConfigError("{} takes images of {}, {} holds images of {}", path.string(), info.data.image.to_string(),
-                        data->info().source, data->info().image.to_string());
+      throw ConfigError("{} takes images of {}, {} holds images of {}", path.string(),
+                        info.data.image.to_string(), data->info().source,
+                        data->info().image.to_string());
     // Evaluation has no optimizer steps: the size of the set stands in for one epoch of any length.
     resolved.configuration = configuration;
     resolved.batch = resolve_batch(configuration, job.world->size());
@@ -36,18 +37,24 @@ ExitCode eval_command(Job& job) {
       job, program_options(resolved, info.data, job.world->size(), backend.kernel_context()));
   const std::unique_ptr<RunMemory> memory = allocate_memory(job, backend, {&program->evaluation()});
   agree(*job.world, [&] { import_parameters(*program, backend, *memory, *file); });
-  job.log->info("ddptrain {} scores {} ({}) on {} validation samples of {}, {} ranks", version(), path.string(),
-                info.model, data->info().size, data->info().source, job.world->size());
+  job.log->info("ddptrain {} scores {} ({}) on {} validation samples of {}, {} ranks", version(),
+                path.string(), info.model, data->info().size, data->info().source,
+                job.world->size());
 
   job.phase = "evaluation";
   const Evaluation evaluation =
       Evaluator(*program, backend, *memory, *job.world, *data,
                 {.loader_threads = config.loader_threads(), .prefetch = config.prefetch()})
           .run();
-  job.log->info("{}", evaluation_line(0, {.loss = evaluation.loss, .top1 = evaluation.top1, .top5 = evaluation.top5}));
-  job.summary.final = {.train_loss = std::nullopt, .val_loss = evaluation.loss, .val_top1 = evaluation.top1,
+  job.log->info(
+      "{}", evaluation_line(
+                0, {.loss = evaluation.loss, .top1 = evaluation.top1, .top5 = evaluation.top5}));
+  job.summary.final = {.train_loss = std::nullopt,
+                       .val_loss = evaluation.loss,
+                       .val_top1 = evaluation.top1,
                        .val_top5 = evaluation.top5};
-  job.summary.peak_memory = {.allocated_bytes = memory->allocated_bytes(), .reserved_bytes = memory->allocated_bytes()};
+  job.summary.peak_memory = {.allocated_bytes = memory->allocated_bytes(),
+                             .reserved_bytes = memory->allocated_bytes()};
   return ExitCode::kFinished;
 }
 

@@ -12,7 +12,8 @@
 namespace ddp {
 namespace {
 
-// A rank that fails alone leaves after this time at the latest; rank 0 ends the job as soon as it has said why.
+// A rank that fails alone leaves after this time at the latest; rank 0 ends the job as soon as it
+// has said why.
 constexpr std::chrono::seconds kGrace{5};
 
 /// "rank 1 (host, device): " in front of a failure that is one rank's.
@@ -28,7 +29,7 @@ void write_report(const Job& job, const Failure& failure) {
   FailureReport report{.rank = rank,
                        .host = job.world->host_name(),
                        .device = "",
-                       .step = job.step ? std::optional(job.step()) : std::nullopt,
+                       .step = job.step,
                        .phase = job.phase,
                        .cause = failure.sentence,
                        .advice = "",
@@ -61,7 +62,8 @@ int fail(Job& job, const Failure& failure) {
   return finish(job, failure.code);
 }
 
-/// The ranks are at different places, so MPI cannot be finalised: rank 0 ends all of them, the others wait for that.
+/// The ranks are at different places, so MPI cannot be finalised: rank 0 ends all of them, the
+/// others wait for that.
 [[noreturn]] void leave_at_once(Job& job, int code) {
   if (job.world->size() == 1) _exit(code);
   if (job.world->rank() != 0) std::this_thread::sleep_for(kGrace);
@@ -90,7 +92,8 @@ int run_job(const ParsedCommand& command, const std::function<ExitCode(Job&)>& b
   } catch (const Error& error) {
     leave_at_once(job, fail(job, own_failure(job, error.code(), error.what())));
   } catch (const std::bad_alloc&) {
-    leave_at_once(job, fail(job, own_failure(job, ExitCode::kMemory, "the host has no memory left")));
+    leave_at_once(job,
+                  fail(job, own_failure(job, ExitCode::kMemory, "the host has no memory left")));
   } catch (const std::exception& error) {
     leave_at_once(job, fail(job, own_failure(job, ExitCode::kInternal, error.what())));
   }
@@ -103,10 +106,13 @@ void agree_on_command(Job& job) {
   const std::vector<std::string> all =
       job.world->gather(job.command.configuration.values.SerializeAsString());
   if (const std::string differences = describe_differences(all); !differences.empty())
-    throw AgreedFailure({.rank = kAllRanks,
-                         .code = ExitCode::kUsage,
-                         .sentence = "the ranks were started with different configurations; start all with the same "
-                                     "command and files:\n" + differences});
+    throw AgreedFailure(
+        {.rank = kAllRanks,
+         .code = ExitCode::kUsage,
+         .sentence =
+             "the ranks were started with different configurations; start all with the same "
+             "command and files:\n" +
+             differences});
 }
 
 }  // namespace ddp

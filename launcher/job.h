@@ -1,9 +1,11 @@
-// Job: what every rank of a command that trains or evaluates stands on: the MPI session, the agreement of ranks, the
-// logger, and what is known so far of how it goes. run_job makes it and brings it to an end that all ranks share.
+// Job: what every rank of a command that trains or evaluates stands on: the MPI session, the
+// agreement of ranks, the logger, and what is known so far of how it goes. run_job makes it and
+// brings it to an end that all ranks share.
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,7 +26,7 @@ struct ParsedCommand {
   Configuration configuration;
   std::string weights;  ///< eval --weights
   bool dry_run = false;
-  std::string error;    ///< a ConfigError's sentence; empty: parsed
+  std::string error;  ///< a ConfigError's sentence; empty: parsed
 };
 
 struct Job {
@@ -39,17 +41,17 @@ struct Job {
   std::vector<RankPlace> places;            ///< by rank; empty until devices are chosen
   std::unique_ptr<RunDirectory> directory;  ///< null until it exists
   std::string phase = "start-up";           ///< "training", "evaluation", "saving"
-  std::function<std::int64_t()> step;       ///< the step being computed; empty before training
+  std::optional<std::int64_t> step;         ///< being computed; nothing before training
   RunSummary summary;                       ///< printed by rank 0 at the end, however it ends
 };
 
-/// Runs `body` on this rank and returns the process's exit code. Whatever `body` throws becomes the end of the whole
-/// job: rank 0 says which rank failed where and why, writes failure.json and prints the summary as the last line on
-/// stdout; every rank logs it and leaves with the same code.
+/// Runs `body` on this rank and returns the process's exit code. Whatever `body` throws becomes the
+/// end of the whole job: rank 0 says which rank failed where and why, writes failure.json and
+/// prints the summary as the last line on stdout; every rank logs it and leaves with the same code.
 int run_job(const ParsedCommand& command, const std::function<ExitCode(Job&)>& body);
 
-/// Collective. AgreedFailure (exit 2) if a rank could not parse its command line, or the configurations differ: with
-/// both sides and the ranks.
+/// Collective. AgreedFailure (exit 2) if a rank could not parse its command line, or the
+/// configurations differ: with both sides and the ranks.
 void agree_on_command(Job& job);
 
 }  // namespace ddp

@@ -15,12 +15,13 @@
 namespace ddp {
 namespace {
 
-const std::vector<std::string> kEvalGroups{"Model", "Data", "Batch and length", "Device and communication", "Run"};
+const std::vector<std::string> kEvalGroups{"Data", "Device and communication"};
 
 std::string about() {
   std::string text =
       "ddptrain: distributed data-parallel training.\n"
-      "  mpirun -np 2 ddptrain                  the default job: a small convolutional net on Fashion-MNIST\n"
+      "  mpirun -np 2 ddptrain                  the default job: a small convolutional net on "
+      "Fashion-MNIST\n"
       "  mpirun -np 2 ddptrain train --help     all flags\n"
       "Without a command it trains.\n\nModels:\n";
   for (const models::Model* model : models::all_models())
@@ -42,27 +43,37 @@ struct CommandLine {
   std::string json;
 
   CommandLine() {
-    app.set_version_flag("--version", fmt::format("ddptrain {} ({}, {})", version(), commit(), compiler()));
+    app.set_version_flag("--version",
+                         fmt::format("ddptrain {} ({}, {})", version(), commit(), compiler()));
     app.require_subcommand(1);
     train = app.add_subcommand("train", "train a model (the default)");
     add_config_flags(*train);
-    train->add_flag("--dry-run", dry_run, "set everything up, say what would be done, and do no step");
+    train->add_flag("--dry-run", dry_run,
+                    "set everything up, say what would be done, and do no step");
     add_print_config(*train);
     eval = app.add_subcommand("eval", "score a weight file on the validation data");
     add_config_flags(*eval, kEvalGroups);
-    eval->add_option("--weights", weights, "safetensors file of a run: RUN/weights/best.safetensors")->required();
-    plan = app.add_subcommand("plan", "print the step plan: steps, memory, FLOPs, buckets, hashes; needs no GPU and no data");
+    eval->add_option("--weights", weights,
+                     "safetensors file of a run: RUN/weights/best.safetensors")
+        ->required();
+    plan = app.add_subcommand(
+        "plan",
+        "print the step plan: steps, memory, FLOPs, buckets, hashes; needs no GPU and no data");
     add_config_flags(*plan);
-    plan->add_option("--ranks", ranks, "number of ranks to plan for (unset: those it runs under, at least 2)")
+    plan->add_option("--ranks", ranks,
+                     "number of ranks to plan for (unset: those it runs under, at least 2)")
         ->check(CLI::PositiveNumber);
     plan->add_option("--json", json, "write the plan to this file as JSON as well");
-    config = app.add_subcommand("config", "print the configuration and where each value comes from");
+    config =
+        app.add_subcommand("config", "print the configuration and where each value comes from");
     add_config_flags(*config);
     add_print_config(*config);
   }
 
   void add_print_config(CLI::App& command) {
-    command.add_option("--print-config", print_config, "print each value and where it came from, and exit: full or diff")
+    command
+        .add_option("--print-config", print_config,
+                    "print each value and where it came from, and exit: full or diff")
         ->expected(0, 1)
         ->default_str("full")
         ->check(CLI::IsMember({"full", "diff"}));
@@ -71,8 +82,9 @@ struct CommandLine {
 
 /// Without a command, ddptrain trains.
 std::vector<std::string> with_command(std::vector<std::string> arguments) {
-  const bool about_itself = !arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h" ||
-                                                   arguments[0] == "--version");
+  const bool about_itself =
+      !arguments.empty() &&
+      (arguments[0] == "--help" || arguments[0] == "-h" || arguments[0] == "--version");
   if (arguments.empty() || (arguments[0].starts_with("-") && !about_itself))
     arguments.insert(arguments.begin(), "train");
   return arguments;
@@ -122,7 +134,8 @@ int run_launcher(int argc, char** argv) try {
   } catch (const CLI::Success& success) {
     return speaks() ? line.app.exit(success) : 0;
   } catch (const ConfigError& error) {
-    if (arguments[0] != "train" && arguments[0] != "eval") return run_alone([&]() -> ExitCode { throw error; });
+    if (arguments[0] != "train" && arguments[0] != "eval")
+      return run_alone([&]() -> ExitCode { throw error; });
     // Told to all ranks by the job, so that none of them waits for the others.
     parsed.error = error.what();
     return run_job(parsed, train_command);

@@ -14,7 +14,8 @@ cpu_set_t current_mask() {
   return mask;
 }
 
-/// The kernel cuts the mask down to what the job's cpuset allows; a refusal leaves the old mask, which is usable too.
+/// The kernel cuts the mask down to what the job's cpuset allows; a refusal leaves the old mask,
+/// which is usable too.
 void widen_mask() {
   cpu_set_t all;
   CPU_ZERO(&all);
@@ -36,7 +37,8 @@ ThreadPlacement place_threads(World& world, bool keep_binding, int threads) {
   const std::string mask(reinterpret_cast<const char*>(&mine), sizeof(mine));
   const std::vector<std::string> all = world.gather(mask + world.host_name());
 
-  ThreadPlacement placement{.cores = std::max(CPU_COUNT(&mine), 1), .sharing = 0, .threads = threads};
+  ThreadPlacement placement{
+      .cores = std::max(CPU_COUNT(&mine), 1), .sharing = 0, .threads = threads};
   for (const std::string& other : all) {
     if (other.substr(sizeof(cpu_set_t)) != world.host_name()) continue;
     cpu_set_t theirs;

@@ -1,5 +1,6 @@
-// Where the threads of a rank may run. mpirun binds small jobs to one core a rank, which starves reading threads; a
-// rank therefore widens its own mask, unless told not to, and shares the cores fairly with the other ranks of its host.
+// Where the threads of a rank may run. mpirun binds small jobs to one core a rank, which starves
+// reading threads; a rank therefore widens its own mask, unless told not to, and shares the cores
+// fairly with the other ranks of its host.
 #pragma once
 
 #include <string>
@@ -14,8 +15,9 @@ struct ThreadPlacement {
   int threads = 1;  ///< compute threads of this rank
 };
 
-/// Collective. Widens the mask to all cores the job may use unless `keep_binding`, and derives the compute threads:
-/// `threads` if it is not 0, otherwise cores / ranks that share them, at least 1. Call before other threads start.
+/// Collective. Widens the mask to all cores the job may use unless `keep_binding`, and derives the
+/// compute threads: `threads` if it is not 0, otherwise cores / ranks that share them, at least 1.
+/// Call before other threads start.
 ThreadPlacement place_threads(World& world, bool keep_binding, int threads);
 
 }  // namespace ddp

@@ -40,12 +40,14 @@ ExitCode plan_command(const PlanRequest& request) {
   const KernelContext kernels{.threads = std::max(config.threads(), 1)};
   const Program program(program_options(resolved, data, ranks, kernels));
   const Plan& last = program.micro_step(resolved.batch.accum - 1);
-  const PlanFacts facts{.model = config.model(),
-                        .ranks = ranks,
-                        .micro_batch = resolved.batch.micro,
-                        .accum = resolved.batch.accum,
-                        .schedule_hash = schedule_hash(program.schedule_text()),
-                        .kernel_hash = kernel_hash(program.plans(), make_cpu_backend(kernels.threads)->library_versions())};
+  const PlanFacts facts{
+      .model = config.model(),
+      .ranks = ranks,
+      .micro_batch = resolved.batch.micro,
+      .accum = resolved.batch.accum,
+      .schedule_hash = schedule_hash(program.schedule_text()),
+      .kernel_hash =
+          kernel_hash(program.plans(), make_cpu_backend(kernels.threads)->library_versions())};
   std::printf("%s", describe_plan(last, program.graph(), program.layout(), facts).c_str());
   if (!request.json.empty())
     write_file_atomically(request.json,

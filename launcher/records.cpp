@@ -53,16 +53,22 @@ Environment environment_of(const Job& job, Backend& backend) {
 Records::Records(Job& job, const RecordedRun& run) : job_(job), run_(run) {
   if (job.world->rank() != 0) return;
   const RunDirectory& directory = *job.directory;
-  write_file_atomically(directory.config(), print_config(run.resolved.configuration, PrintStyle::kFull));
-  write_file_atomically(directory.environment(), environment_json(environment_of(job, run.backend)));
-  metrics_ = std::make_unique<MetricsWriter>(directory.metrics_jsonl(), directory.metrics_csv(), job.log);
+  write_file_atomically(directory.config(),
+                        print_config(run.resolved.configuration, PrintStyle::kFull));
+  write_file_atomically(directory.environment(),
+                        environment_json(environment_of(job, run.backend)));
+  metrics_ =
+      std::make_unique<MetricsWriter>(directory.metrics_jsonl(), directory.metrics_csv(), job.log);
 }
 
 void Records::on_step(const StepReport& report) {
+  job_.summary.steps = report.step;
+  job_.summary.epochs = report.epoch;
   if (!metrics_) return;
   metrics_->step(metrics_of(report));
   if (report.skipped)
-    job_.log->warn("step {}: the loss or the gradient is not finite; the update was skipped", report.step);
+    job_.log->warn("step {}: the loss or the gradient is not finite; the update was skipped",
+                   report.step);
   ++steps_since_line_;
   since_last_line_.seconds += report.seconds;
   since_last_line_.data_seconds += report.data_seconds;
@@ -87,13 +93,14 @@ void Records::log_progress(const StepReport& report) {
                  .exposed = since_last_line_.phases.exposed / steps,
                  .optimizer = since_last_line_.phases.optimizer / steps};
   const double step_seconds = since_last_line_.seconds / steps;
-  Progress progress{.metrics = metrics_of(mean),
-                    .total_steps = run_.resolved.total_steps,
-                    .ranks = job_.world->size(),
-                    .step_ms = step_seconds * 1e3,
-                    .allocated_bytes = run_.memory.allocated_bytes(),
-                    .reserved_bytes = run_.memory.allocated_bytes(),
-                    .eta_seconds = step_seconds * static_cast<double>(run_.resolved.total_steps - report.step)};
+  Progress progress{
+      .metrics = metrics_of(mean),
+      .total_steps = run_.resolved.total_steps,
+      .ranks = job_.world->size(),
+      .step_ms = step_seconds * 1e3,
+      .allocated_bytes = run_.memory.allocated_bytes(),
+      .reserved_bytes = run_.memory.allocated_bytes(),
+      .eta_seconds = step_seconds * static_cast<double>(run_.resolved.total_steps - report.step)};
   progress.metrics.samples_per_s = since_last_line_.samples / since_last_line_.seconds;
   job_.log->info("{}", progress_line(progress));
   since_last_line_ = {};
@@ -109,16 +116,16 @@ void Records::on_evaluation(const StepReport& report, const Evaluation& evaluati
   const std::filesystem::path path = job_.directory->best_weights();
   try {
     save_weights(path, run_.weights, run_.program, run_.backend, run_.memory);
-    job_.summary.best = {.metric = "val_top1", .value = evaluation.top1, .step = report.step, .path = path.string()};
+    job_.summary.best = {
+        .metric = "val_top1", .value = evaluation.top1, .step = report.step, .path = path.string()};
   } catch (const StorageError& error) {
-    job_.log->warn("the best weights so far could not be saved, training goes on: {}", error.what());
+    job_.log->warn("the best weights so far could not be saved, training goes on: {}",
+                   error.what());
   }
 }
 
 void Records::finish(const TrainResult& result) {
   RunSummary& summary = job_.summary;
-  summary.steps = result.steps;
-  summary.epochs = result.epochs;
   summary.final.train_loss = result.train_loss;
   if (result.last_evaluation) {
     summary.final.val_loss = result.last_evaluation->loss;
@@ -129,10 +136,12 @@ void Records::finish(const TrainResult& result) {
   summary.exposed_comm_ms = result.exposed_ms;
   if (!metrics_) return;
   metrics_->finish();
-  save_weights(job_.directory->final_weights(), run_.weights, run_.program, run_.backend, run_.memory);
+  save_weights(job_.directory->final_weights(), run_.weights, run_.program, run_.backend,
+               run_.memory);
   if (metrics_->failed())
-    throw StorageError("{} could not be written to its end; the weights are whole. Free space on that disk",
-                       job_.directory->metrics_csv().string());
+    throw StorageError(
+        "{} could not be written to its end; the weights are whole. Free space on that disk",
+        job_.directory->metrics_csv().string());
 }
 
 }  // namespace ddp

@@ -1,5 +1,5 @@
-// Records of a training run: rank 0's files, log lines and summary, fed by the trainer's hooks. On other ranks it does
-// nothing.
+// Records of a training run: rank 0's files, log lines and summary, fed by the trainer's hooks. On
+// other ranks it does nothing.
 #pragma once
 
 #include <memory>
@@ -29,8 +29,8 @@ class Records {
   void on_step(const StepReport& report);
   /// Writes weights/best.safetensors when `best`.
   void on_evaluation(const StepReport& report, const Evaluation& evaluation, bool best);
-  /// Writes the last row and weights/final.safetensors, and completes the summary. StorageError when final weights or
-  /// metrics could not be written.
+  /// Writes the last row and weights/final.safetensors, and completes the summary. StorageError
+  /// when final weights or metrics could not be written.
   void finish(const TrainResult& result);
 
  private:

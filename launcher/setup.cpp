@@ -21,13 +21,15 @@ std::vector<std::string> lines_of(const std::string& text) {
   return lines;
 }
 
-/// AgreedFailure when `mine` is not the same text on all ranks, showing the first line that differs. Only hashes travel
-/// unless they differ.
+/// AgreedFailure when `mine` is not the same text on all ranks, showing the first line that
+/// differs. Only hashes travel unless they differ.
 void agree_on_text(World& world, const std::string& mine, std::string_view what) {
   const std::vector<std::string> hashes = world.gather(hash64_hex(mine));
-  if (std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes[0]; })) return;
+  if (std::ranges::all_of(hashes, [&](const std::string& hash) { return hash == hashes[0]; }))
+    return;
   const std::vector<std::string> all = world.gather(mine);
-  const auto other = std::ranges::find_if(all, [&](const std::string& text) { return text != all[0]; });
+  const auto other =
+      std::ranges::find_if(all, [&](const std::string& text) { return text != all[0]; });
   std::vector<std::size_t> ranks;
   for (std::size_t rank = 0; rank < all.size(); ++rank)
     if (all[rank] == *other) ranks.push_back(rank);
@@ -37,11 +39,12 @@ void agree_on_text(World& world, const std::string& mine, std::string_view what)
   const auto text = [line](const std::vector<std::string>& lines) {
     return line < lines.size() ? lines[line] : std::string("(nothing)");
   };
-  throw AgreedFailure({.rank = kAllRanks,
-                       .code = ExitCode::kUsage,
-                       .sentence = fmt::format("the ranks do not have the same {}; use the same program and files "
-                                               "everywhere. The first difference:\n  rank 0: {}\n  rank {}: {}",
-                                               what, text(first), fmt::join(ranks, ", "), text(second))});
+  throw AgreedFailure(
+      {.rank = kAllRanks,
+       .code = ExitCode::kUsage,
+       .sentence = fmt::format("the ranks do not have the same {}; use the same program and files "
+                               "everywhere. The first difference:\n  rank 0: {}\n  rank {}: {}",
+                               what, text(first), fmt::join(ranks, ", "), text(second))});
 }
 
 LrSchedule schedule_of(const ResolvedConfig& resolved) {
@@ -69,12 +72,14 @@ OptimizerSpec optimizer_of(const ResolvedConfig& resolved) {
 /// Settings that change what the ranks must do together, one a line.
 std::string agreed_settings(const ResolvedConfig& resolved, int world_size) {
   const TrainConfig& config = resolved.configuration.values;
-  std::string text = fmt::format("ranks {}\nglobal_batch {}\nmicro_batch {}\naccum {}\n", world_size,
-                                 resolved.batch.global, resolved.batch.micro, resolved.batch.accum);
+  std::string text =
+      fmt::format("ranks {}\nglobal_batch {}\nmicro_batch {}\naccum {}\n", world_size,
+                  resolved.batch.global, resolved.batch.micro, resolved.batch.accum);
   for (const int field : {TrainConfig::kPrecisionFieldNumber, TrainConfig::kSeedFieldNumber,
                           TrainConfig::kOptimizerFieldNumber, TrainConfig::kOverlapFieldNumber,
                           TrainConfig::kDecayFieldNumber, TrainConfig::kWeightDecayFieldNumber})
-    text += fmt::format("{} {}\n", config_field(field).name(), value_text(config, config_field(field)));
+    text +=
+        fmt::format("{} {}\n", config_field(field).name(), value_text(config, config_field(field)));
   return text;
 }
 
@@ -85,11 +90,12 @@ Device choose_device(Job& job, const TrainConfig& config) {
     if (config.device() == "cuda")
       throw DeviceError("--device cuda: this build has no CUDA backend; use --device cpu, or auto");
   });
-  Device device{.placement = place_threads(*job.world, config.keep_binding(), config.threads()), .backend = nullptr};
+  Device device{.placement = place_threads(*job.world, config.keep_binding(), config.threads()),
+                .backend = nullptr};
   device.backend = make_cpu_backend(device.placement.threads);
   const std::string name = device.backend->device_name();
-  const std::vector<std::string> all =
-      job.world->gather(fmt::format("{}\n{}\n{}", device.placement.threads, job.world->host_name(), name));
+  const std::vector<std::string> all = job.world->gather(
+      fmt::format("{}\n{}\n{}", device.placement.threads, job.world->host_name(), name));
   for (const std::string& text : all) {
     const std::vector<std::string> lines = lines_of(text);
     job.places.push_back({.host = lines[1], .device = lines[2], .threads = std::stoi(lines[0])});
@@ -101,33 +107,35 @@ std::unique_ptr<Dataset> open_data(Job& job, const TrainConfig& config, Split sp
   const bool train = split == Split::kTrain;
   std::unique_ptr<Dataset> dataset;
   agree(*job.world, [&] {
-    dataset = open_dataset({.data = config.data(),
-                            .limit = train ? config.limit_train() : config.limit_val(),
-                            .synthetic_size = train ? config.synthetic_train() : config.synthetic_val(),
-                            .classes = config.classes(),
-                            .seed = static_cast<std::uint64_t>(config.seed())},
-                           split);
+    dataset =
+        open_dataset({.data = config.data(),
+                      .limit = train ? config.limit_train() : config.limit_val(),
+                      .synthetic_size = train ? config.synthetic_train() : config.synthetic_val(),
+                      .classes = config.classes(),
+                      .seed = static_cast<std::uint64_t>(config.seed())},
+                     split);
   });
   const DatasetInfo& info = dataset->info();
   agree_on_text(*job.world,
-                fmt::format("{} samples of {}, {} classes, mean {}, standard deviation {}", info.size,
-                            info.image.to_string(), info.classes, fmt::join(info.mean, " "),
-                            fmt::join(info.stddev, " ")),
+                fmt::format("{} samples of {}, {} classes, mean {}, standard deviation {}",
+                            info.size, info.image.to_string(), info.classes,
+                            fmt::join(info.mean, " "), fmt::join(info.stddev, " ")),
                 train ? "training data" : "validation data");
   return dataset;
 }
 
 DataFacts data_facts(const TrainConfig& config, const DatasetInfo& info) {
   if (config.has_classes() && config.classes() < info.classes)
-    throw ConfigError("--classes {} is below the {} classes of {}", config.classes(), info.classes, info.source);
+    throw ConfigError("--classes {} is below the {} classes of {}", config.classes(), info.classes,
+                      info.source);
   return {.image = info.image,
           .classes = config.has_classes() ? config.classes() : info.classes,
           .mean = info.mean,
           .stddev = info.stddev};
 }
 
-ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data, int world_size,
-                               const KernelContext& kernels) {
+ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data,
+                               int world_size, const KernelContext& kernels) {
   const TrainConfig& config = resolved.configuration.values;
   const models::Model& model = models::find_model(config.model());
   const bool crop = config.augment() == "crop" || config.augment() == "crop-flip";
@@ -137,12 +145,17 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& 
   ProgramOptions options;
   options.model = [&model, seed, classes = data.classes, dropout = config.dropout()](
                       Graph& graph, Value images, Value sample_ids, bool training) {
-    return model.build(graph, images, {.classes = classes, .dropout = dropout, .training = training, .seed = seed,
-                                       .sample_ids = sample_ids});
+    return model.build(graph, images,
+                       {.classes = classes,
+                        .dropout = dropout,
+                        .training = training,
+                        .seed = seed,
+                        .sample_ids = sample_ids});
   };
   options.buckets = [compute, bytes = config.bucket_mb() * 1024 * 1024](const ReadyList& ready) {
-    return comm::bucket_plan(ready, comm::LinkModel{},
-                             {.element_bytes = size_of(compute), .bytes = static_cast<std::size_t>(bytes)});
+    return comm::bucket_plan(
+        ready, comm::LinkModel{},
+        {.element_bytes = size_of(compute), .bytes = static_cast<std::size_t>(bytes)});
   };
   options.image = data.image;
   options.classes = data.classes;
@@ -170,7 +183,8 @@ std::unique_ptr<Program> build_program(Job& job, const ProgramOptions& options) 
   return program;
 }
 
-std::unique_ptr<RunMemory> allocate_memory(Job& job, Backend& backend, const std::vector<const Plan*>& plans) {
+std::unique_ptr<RunMemory> allocate_memory(Job& job, Backend& backend,
+                                           const std::vector<const Plan*>& plans) {
   std::unique_ptr<RunMemory> memory;
   agree(*job.world, [&] { memory = std::make_unique<RunMemory>(backend, plans); });
   return memory;

@@ -1,4 +1,5 @@
-// From an agreed configuration to a rank that is ready to run: device, data, program, memory. Shared by train and eval.
+// From an agreed configuration to a rank that is ready to run: device, data, program, memory.
+// Shared by train and eval.
 #pragma once
 
 #include <memory>
@@ -16,8 +17,8 @@ struct Device {
   ThreadPlacement placement;
   std::unique_ptr<Backend> backend;
 };
-/// Collective. Places the threads, chooses the backend and fills job.places. AgreedFailure (exit 4) when the device that
-/// was asked for is not there.
+/// Collective. Places the threads, chooses the backend and fills job.places. AgreedFailure (exit 4)
+/// when the device that was asked for is not there.
 Device choose_device(Job& job, const TrainConfig& config);
 
 /// Collective. Opens a data set on every rank and compares what it holds.
@@ -33,14 +34,15 @@ struct DataFacts {
 DataFacts data_facts(const TrainConfig& config, const DatasetInfo& info);
 
 /// Program options of a run. Pure; `ddptrain plan` calls it without data or job.
-ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data, int world_size,
-                               const KernelContext& kernels);
+ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data,
+                               int world_size, const KernelContext& kernels);
 
-/// Collective. Builds the program and compares its schedule with all ranks; AgreedFailure (exit 2) with the first line
-/// that differs and the ranks.
+/// Collective. Builds the program and compares its schedule with all ranks; AgreedFailure (exit 2)
+/// with the first line that differs and the ranks.
 std::unique_ptr<Program> build_program(Job& job, const ProgramOptions& options);
 
 /// Collective. Memory for the plans that will run; AgreedFailure (exit 5).
-std::unique_ptr<RunMemory> allocate_memory(Job& job, Backend& backend, const std::vector<const Plan*>& plans);
+std::unique_ptr<RunMemory> allocate_memory(Job& job, Backend& backend,
+                                           const std::vector<const Plan*>& plans);
 
 }  // namespace ddp

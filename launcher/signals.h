@@ -1,5 +1,6 @@
-// SIGUSR1 asks for an orderly stop. It is blocked before any thread starts, taken by one waiting thread, and becomes a flag
-// that the training loop turns into a vote: ranks stop together, at the same step.
+// SIGUSR1 asks for an orderly stop. It is blocked before any thread starts, taken by one waiting
+// thread, and becomes a flag that the training loop turns into a vote: ranks stop together, at the
+// same step.
 #pragma once
 
 #include <atomic>
@@ -9,7 +10,8 @@ namespace ddp {
 
 class StopSignal {
  public:
-  /// Blocks the signal for this thread and all it will start. Make it before MPI and the first thread.
+  /// Blocks the signal for this thread and all it will start. Make it before MPI and the first
+  /// thread.
   StopSignal();
   ~StopSignal();
   StopSignal(const StopSignal&) = delete;

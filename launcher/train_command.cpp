@@ -17,10 +17,14 @@ namespace {
 void make_run_directory(Job& job, const TrainConfig& config) {
   agree(*job.world, [&] {
     if (job.world->rank() == 0)
-      job.directory = std::make_unique<RunDirectory>(create_run_directory(
-          {.out = config.out(), .model = config.model(), .overwrite = config.overwrite(), .now = std::time(nullptr)}));
+      job.directory =
+          std::make_unique<RunDirectory>(create_run_directory({.out = config.out(),
+                                                               .model = config.model(),
+                                                               .overwrite = config.overwrite(),
+                                                               .now = std::time(nullptr)}));
   });
-  const std::string root = job.world->broadcast(job.directory ? job.directory->root.string() : "", 0);
+  const std::string root =
+      job.world->broadcast(job.directory ? job.directory->root.string() : "", 0);
   agree(*job.world, [&] {
     if (!job.directory) job.directory = std::make_unique<RunDirectory>(RunDirectory{.root = root});
     add_log_file(*job.log, job.directory->log(job.world->rank()));
@@ -33,10 +37,12 @@ void share_parameters(Job& job, const Program& program, Backend& backend, const 
   initialize_parameters(program, backend, memory);
   if (job.world->size() == 1) return;
   const std::unique_ptr<Event> ready = backend.make_event(), done = backend.make_event();
-  const Collective collective{.kind = CollectiveKind::kBroadcast, .root = 0, .plan_step = -1, .label = "parameters"};
+  const Collective collective{
+      .kind = CollectiveKind::kBroadcast, .root = 0, .plan_step = -1, .label = "parameters"};
   const Placement slab{.region = Region::kParameters,
                        .offset = 0,
-                       .type = {Shape{static_cast<std::int64_t>(program.layout().elements)}, program.layout().dtype}};
+                       .type = {Shape{static_cast<std::int64_t>(program.layout().elements)},
+                                program.layout().dtype}};
   backend.compute().record(*ready);
   communicator.post(collective, memory.view(slab), *ready, *done);
   done->wait();
@@ -44,38 +50,52 @@ void share_parameters(Job& job, const Program& program, Backend& backend, const 
   check_replicas(program, backend, memory, *job.world);
 }
 
-void log_start(Job& job, const ResolvedConfig& resolved, const Program& program, const Device& device,
-               const DatasetInfo& train, const DatasetInfo& validation, const RunMemory& memory) {
+void log_start(Job& job, const ResolvedConfig& resolved, const Program& program,
+               const Device& device, const DatasetInfo& train, const DatasetInfo& validation,
+               const RunMemory& memory) {
   const TrainConfig& config = resolved.configuration.values;
   const int ranks = job.world->size();
   const PlanMemory& plan = program.micro_step(0).memory;
-  job.log->info("ddptrain {} trains {} on {} rank{}", version(), config.model(), ranks, ranks == 1 ? "" : "s");
-  job.log->info("{}", two_column_table({
-      {"device", fmt::format("CPU: {}{}", job.places[0].device,
-                             config.device() == "auto" ? " (auto: no usable GPU backend in this build)" : "")},
-      {"threads", fmt::format("{} per rank; {} cores shared by {} rank{} of this host", device.placement.threads,
-                              device.placement.cores, device.placement.sharing,
-                              device.placement.sharing == 1 ? "" : "s")},
-      {"data", fmt::format("{}: {} training, {} validation samples, {} classes, images {}", train.source, train.size,
-                           validation.size, program.options().classes, train.image.to_string())},
-      {"normalisation", fmt::format("mean {:.4f}, standard deviation {:.4f}", fmt::join(train.mean, " "),
-                                    fmt::join(train.stddev, " "))},
-      {"batch", fmt::format("global {} = {} rank{} x micro-batch {} x accumulation {}", resolved.batch.global, ranks,
-                            ranks == 1 ? "" : "s", resolved.batch.micro, resolved.batch.accum)},
-      {"length", fmt::format("{} steps, {} per epoch", resolved.total_steps, resolved.steps_per_epoch)},
-      {"optimizer", fmt::format("{}, lr {} ({}, {} warm-up steps), weight decay {}", config.optimizer(), config.lr(),
-                                config.schedule(), resolved.warmup_steps, config.weight_decay())},
-      {"precision", config.precision()},
-      {"parameters", fmt::format("{} in {} tensors", program.graph().parameter_elements(),
-                                 program.graph().parameters().size())},
-      {"buckets", ranks == 1 ? "none: nothing to communicate"
-                             : fmt::format("{}, overlap {}", program.layout().buckets.size(), config.overlap())},
-      {"memory", fmt::format("{} per rank: parameters {}, gradients {}, optimizer {}, activations {}",
-                             human_bytes(memory.allocated_bytes()), human_bytes(plan.parameters),
-                             human_bytes(plan.gradients), human_bytes(plan.optimizer), human_bytes(plan.arena))},
-      {"schedule_hash", schedule_hash(program.schedule_text())},
-      {"kernel_hash", kernel_hash(program.plans(), device.backend->library_versions())},
-  }));
+  job.log->info("ddptrain {} trains {} on {} rank{}", version(), config.model(), ranks,
+                ranks == 1 ? "" : "s");
+  job.log->info(
+      "{}",
+      two_column_table({
+          {"device",
+           fmt::format(
+               "CPU: {}{}", job.places[0].device,
+               config.device() == "auto" ? " (auto: no usable GPU backend in this build)" : "")},
+          {"threads",
+           fmt::format("{} per rank; {} cores shared by {} rank{} of this host",
+                       device.placement.threads, device.placement.cores, device.placement.sharing,
+                       device.placement.sharing == 1 ? "" : "s")},
+          {"data", fmt::format("{}: {} training, {} validation samples, {} classes, images {}",
+                               train.source, train.size, validation.size, program.options().classes,
+                               train.image.to_string())},
+          {"normalisation", fmt::format("mean {:.4f}, standard deviation {:.4f}",
+                                        fmt::join(train.mean, " "), fmt::join(train.stddev, " "))},
+          {"batch", fmt::format("global {} = {} rank{} x micro-batch {} x accumulation {}",
+                                resolved.batch.global, ranks, ranks == 1 ? "" : "s",
+                                resolved.batch.micro, resolved.batch.accum)},
+          {"length",
+           fmt::format("{} steps, {} per epoch", resolved.total_steps, resolved.steps_per_epoch)},
+          {"optimizer", fmt::format("{}, lr {} ({}, {} warm-up steps), weight decay {}",
+                                    config.optimizer(), config.lr(), config.schedule(),
+                                    resolved.warmup_steps, config.weight_decay())},
+          {"precision", config.precision()},
+          {"parameters", fmt::format("{} in {} tensors", program.graph().parameter_elements(),
+                                     program.graph().parameters().size())},
+          {"buckets", ranks == 1 ? "none: nothing to communicate"
+                                 : fmt::format("{}, overlap {}", program.layout().buckets.size(),
+                                               config.overlap())},
+          {"memory",
+           fmt::format("{} per rank: parameters {}, gradients {}, optimizer {}, activations {}",
+                       human_bytes(memory.allocated_bytes()), human_bytes(plan.parameters),
+                       human_bytes(plan.gradients), human_bytes(plan.optimizer),
+                       human_bytes(plan.arena))},
+          {"schedule_hash", schedule_hash(program.schedule_text())},
+          {"kernel_hash", kernel_hash(program.plans(), device.backend->library_versions())},
+      }));
 }
 
 TrainerOptions trainer_options(const ResolvedConfig& resolved) {
@@ -113,7 +133,8 @@ ExitCode train_command(Job& job) {
   const std::unique_ptr<Program> program = build_program(
       job, program_options(resolved, facts, job.world->size(), backend.kernel_context()));
   const std::unique_ptr<RunMemory> memory = allocate_memory(job, backend, program->plans());
-  job.summary.peak_memory = {.allocated_bytes = memory->allocated_bytes(), .reserved_bytes = memory->allocated_bytes()};
+  job.summary.peak_memory = {.allocated_bytes = memory->allocated_bytes(),
+                             .reserved_bytes = memory->allocated_bytes()};
   if (!job.command.dry_run) make_run_directory(job, config);
   log_start(job, resolved, *program, device, train->info(), validation->info(), *memory);
   if (job.command.dry_run) {
@@ -121,30 +142,37 @@ ExitCode train_command(Job& job) {
     return ExitCode::kFinished;
   }
 
-  const std::unique_ptr<Communicator> communicator = comm::make_mpi_communicator(job.session, *job.world);
+  const std::unique_ptr<Communicator> communicator =
+      comm::make_mpi_communicator(job.session, *job.world);
   share_parameters(job, *program, backend, *memory, *communicator);
   std::unique_ptr<Records> records;
   agree(*job.world, [&] {
     records = std::make_unique<Records>(
-        job, RecordedRun{.resolved = resolved, .program = *program, .backend = backend, .memory = *memory,
+        job, RecordedRun{.resolved = resolved,
+                         .program = *program,
+                         .backend = backend,
+                         .memory = *memory,
                          .weights = {.model = config.model(), .data = facts}});
   });
-  Trainer trainer(*program, backend, *memory, *job.world, communicator.get(), *train, validation.get(),
-                  trainer_options(resolved),
-                  {.on_step = [&](const StepReport& report) { records->on_step(report); },
-                   .on_evaluation = [&](const StepReport& report, const Evaluation& evaluation,
-                                        bool best) { records->on_evaluation(report, evaluation, best); },
-                   .stop_requested = &job.stop.requested()});
+  Trainer trainer(
+      *program, backend, *memory, *job.world, communicator.get(), *train, validation.get(),
+      trainer_options(resolved),
+      {.on_step_begin = [&job](std::int64_t step) { job.step = step; },
+       .on_step = [&](const StepReport& report) { records->on_step(report); },
+       .on_evaluation = [&](const StepReport& report, const Evaluation& evaluation,
+                            bool best) { records->on_evaluation(report, evaluation, best); },
+       .stop_requested = &job.stop.requested()});
   job.phase = "training";
-  job.step = [&trainer] { return trainer.current_step(); };
   const TrainResult result = trainer.run();
 
   job.phase = "saving";
+  job.step.reset();
   agree(*job.world, [&] { records->finish(result); });
-  job.log->info("{} after {} steps; results are in {}", result.stopped ? "stopped" : "finished", result.steps,
-                job.directory->root.string());
+  job.log->info("{} after {} steps; results are in {}", result.stopped ? "stopped" : "finished",
+                result.steps, job.directory->root.string());
   if (!result.stopped) return ExitCode::kFinished;
-  job.log->warn("this version saves no checkpoints: the run cannot be continued, only its weights are kept");
+  job.log->warn(
+      "this version saves no checkpoints: the run cannot be continued, only its weights are kept");
   return ExitCode::kStopped;
 }
 

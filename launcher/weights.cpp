@@ -18,7 +18,8 @@ std::string joined(const std::vector<double>& numbers) {
 
 /// Numbers between commas; StorageError when the text holds anything else.
 template <class T>
-std::vector<T> numbers_in(const std::string& text, std::string_view key, const std::filesystem::path& path) {
+std::vector<T> numbers_in(const std::string& text, std::string_view key,
+                          const std::filesystem::path& path) {
   std::vector<T> numbers;
   const char* at = text.data();
   const char* const end = at + text.size();
@@ -26,8 +27,10 @@ std::vector<T> numbers_in(const std::string& text, std::string_view key, const s
     T number{};
     const auto [next, error] = std::from_chars(at, end, number);
     if (error != std::errc{} || (next != end && *next != ','))
-      throw StorageError("{}: metadata '{}' is \"{}\", not numbers between commas; was the file written by ddptrain?",
-                         path.string(), key, text);
+      throw StorageError(
+          "{}: metadata '{}' is \"{}\", not numbers between commas; was the file written by "
+          "ddptrain?",
+          path.string(), key, text);
     numbers.push_back(number);
     at = next == end ? end : next + 1;
   }
@@ -36,8 +39,8 @@ std::vector<T> numbers_in(const std::string& text, std::string_view key, const s
 
 }  // namespace
 
-void save_weights(const std::filesystem::path& path, const WeightsInfo& info, const Program& program,
-                  Backend& backend, const RunMemory& memory) {
+void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
+                  const Program& program, Backend& backend, const RunMemory& memory) {
   const std::vector<NamedTensor> tensors = export_parameters(program, backend, memory);
   std::vector<FileTensor> in_file;
   for (const NamedTensor& tensor : tensors)
@@ -59,10 +62,14 @@ WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::pat
   WeightsInfo info{.model = file.metadata("model"), .data = {}};
   info.data.mean = numbers_in<double>(file.metadata("mean"), "mean", path);
   info.data.stddev = numbers_in<double>(file.metadata("std"), "std", path);
-  if (input.size() != 3 || input[0] < 1 || input[1] < 1 || input[2] < 1 || classes.size() != 1 || classes[0] < 2 ||
-      info.data.mean.size() != static_cast<std::size_t>(input[0]) || info.data.stddev.size() != info.data.mean.size())
-    throw StorageError("{}: the metadata (input \"{}\", classes \"{}\", mean, std) does not describe an input; was the "
-                       "file written by ddptrain?", path.string(), file.metadata("input"), file.metadata("classes"));
+  if (input.size() != 3 || input[0] < 1 || input[1] < 1 || input[2] < 1 || classes.size() != 1 ||
+      classes[0] < 2 || info.data.mean.size() != static_cast<std::size_t>(input[0]) ||
+      info.data.stddev.size() != info.data.mean.size())
+    throw StorageError(
+        "{}: the metadata (input \"{}\", classes \"{}\", mean, std) does not describe an input; "
+        "was the "
+        "file written by ddptrain?",
+        path.string(), file.metadata("input"), file.metadata("classes"));
   info.data.image = Shape{input[1], input[2], input[0]};
   info.data.classes = classes[0];
   return info;

@@ -1,5 +1,6 @@
-// Weight files of a run: parameters by name, and in the metadata what is needed to use them: model, classes, input shape
-// and normalisation. Nothing in them changes from run to run, so equal weights are equal files.
+// Weight files of a run: parameters by name, and in the metadata what is needed to use them: model,
+// classes, input shape and normalisation. Nothing in them changes from run to run, so equal weights
+// are equal files.
 #pragma once
 
 #include <filesystem>
@@ -16,8 +17,8 @@ struct WeightsInfo {
 };
 
 /// Writes all parameters. StorageError.
-void save_weights(const std::filesystem::path& path, const WeightsInfo& info, const Program& program,
-                  Backend& backend, const RunMemory& memory);
+void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
+                  const Program& program, Backend& backend, const RunMemory& memory);
 
 /// What a weight file says of itself; StorageError when it does not say it, or says it badly.
 WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::path& path);

@@ -1,5 +1,5 @@
-// The default model: two 3x3 convolutions with pooling and two linear layers, 421,642 parameters on 28x28 images. No
-// batch norm, so that its result is the same for any split of the global batch.
+// The default model: two 3x3 convolutions with pooling and two linear layers, 421,642 parameters on
+// 28x28 images. No batch norm, so that its result is the same for any split of the global batch.
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
 #include "core/ops/dropout/dropout.h"
@@ -30,7 +30,8 @@ Value build(Graph&, Value images, const ModelOptions& options) {
   return linear(x, {.name = "fc2", .units = options.classes});
 }
 
-constexpr Model kConvnet{.name = "convnet", .description = "small convolutional net, the default", .build = build};
+constexpr Model kConvnet{
+    .name = "convnet", .description = "small convolutional net, the default", .build = build};
 DDP_REGISTER_MODEL(kConvnet);
 
 }  // namespace

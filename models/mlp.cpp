@@ -1,4 +1,5 @@
-// A multilayer perceptron: two hidden layers of 256. The smallest thing that trains, and the model of quick checks.
+// A multilayer perceptron: two hidden layers of 256. The smallest thing that trains, and the model
+// of quick checks.
 #include "core/ops/dropout/dropout.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/relu/relu.h"
@@ -13,11 +14,14 @@ Value build(Graph&, Value images, const ModelOptions& options) {
   x = relu(linear(x, {.name = "fc1", .units = 256}));
   x = relu(linear(x, {.name = "fc2", .units = 256}));
   if (options.training)
-    x = dropout(x, options.sample_ids, {.probability = options.dropout, .instance = 1, .seed = options.seed});
+    x = dropout(x, options.sample_ids,
+                {.probability = options.dropout, .instance = 1, .seed = options.seed});
   return linear(x, {.name = "fc3", .units = options.classes});
 }
 
-constexpr Model kMlp{.name = "mlp", .description = "multilayer perceptron, two hidden layers of 256", .build = build};
+constexpr Model kMlp{.name = "mlp",
+                     .description = "multilayer perceptron, two hidden layers of 256",
+                     .build = build};
 DDP_REGISTER_MODEL(kMlp);
 
 }  // namespace

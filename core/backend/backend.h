@@ -1,6 +1,6 @@
-// Backend: the device one rank computes on. It owns memory, the compute stream and events; kernels come from the
-// registry by its kind. Work is ordered by streams and events only, so that the same plan runs at once on the CPU, is
-// enqueued on CUDA, and can be captured.
+// Backend: the device one rank computes on. It owns memory, the compute stream and events; kernels
+// come from the registry by its kind. Work is ordered by streams and events only, so that the same
+// plan runs at once on the CPU, is enqueued on CUDA, and can be captured.
 #pragma once
 
 #include <cstddef>
@@ -12,13 +12,15 @@
 
 namespace ddp {
 
-/// A point in a stream's order. Reusable: each `record` (or communicator signal) starts a new generation.
+/// A point in a stream's order. Reusable: each `record` (or communicator signal) starts a new
+/// generation.
 class Event {
  public:
   virtual ~Event() = default;
   /// Marks the event as pending; called by whoever will complete it, before it is handed on.
   virtual void reset() = 0;
-  /// Marks it as complete; called by the communicator of the CPU backend. `error` wakes waiters with an exception.
+  /// Marks it as complete; called by the communicator of the CPU backend. `error` wakes waiters
+  /// with an exception.
   virtual void complete() = 0;
   virtual bool done() const = 0;
   /// Blocks the calling host thread until the event is complete.
@@ -41,7 +43,8 @@ class Backend {
  public:
   virtual ~Backend() = default;
   virtual BackendKind kind() const = 0;
-  /// "AMD EPYC 9754, 2 threads"; printed at start so that nobody trains on the wrong device by accident.
+  /// "AMD EPYC 9754, 2 threads"; printed at start so that nobody trains on the wrong device by
+  /// accident.
   virtual std::string device_name() const = 0;
   virtual KernelContext kernel_context() const = 0;
   /// Device memory, zeroed, aligned to 4096 bytes. Throws MemoryError.
@@ -51,7 +54,8 @@ class Backend {
   /// Copies between host and device in the order of the compute stream.
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
-  /// Versions and settings of the libraries it computes with; part of kernel_hash and environment.json.
+  /// Versions and settings of the libraries it computes with; part of kernel_hash and
+  /// environment.json.
   virtual std::string library_versions() const = 0;
 };
 

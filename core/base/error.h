@@ -1,5 +1,6 @@
-// One error type for the whole program: every failure carries the exit code of its class and a sentence that says what
-// happened, where, and what to do. Thrown where the facts are; caught once, in the launcher.
+// One error type for the whole program: every failure carries the exit code of its class and a
+// sentence that says what happened, where, and what to do. Thrown where the facts are; caught once,
+// in the launcher.
 #pragma once
 
 #include <source_location>
@@ -45,29 +46,32 @@ class ConfigError : public Error {
       : Error(ExitCode::kUsage, fmt::format(format, std::forward<Args>(args)...)) {}
 };
 
-/// A data file is wrong (exit 3). The sentence opens with the file, and the record where there is one.
+/// A data file is wrong (exit 3). The sentence opens with the file, and the record where there is
+/// one.
 class DataError : public Error {
  public:
   template <class... Args>
   DataError(std::string_view file, fmt::format_string<Args...> format, Args&&... args)
-      : Error(ExitCode::kData, fmt::format("{}: {}", file, fmt::format(format, std::forward<Args>(args)...))) {}
+      : Error(ExitCode::kData,
+              fmt::format("{}: {}", file, fmt::format(format, std::forward<Args>(args)...))) {}
 };
 
 /// A data file is wrong at one record (exit 3).
 class RecordError : public Error {
  public:
   template <class... Args>
-  RecordError(std::string_view file, long record, fmt::format_string<Args...> format, Args&&... args)
+  RecordError(std::string_view file, long record, fmt::format_string<Args...> format,
+              Args&&... args)
       : Error(ExitCode::kData, fmt::format("{}, record {}: {}", file, record,
                                            fmt::format(format, std::forward<Args>(args)...))) {}
 };
 
 /// Each further class of failure: the same constructor, another exit code.
-#define DDP_ERROR_CLASS(Name, exit_code)                                      \
-  class Name : public Error {                                                 \
-   public:                                                                    \
-    template <class... Args>                                                  \
-    explicit Name(fmt::format_string<Args...> format, Args&&... args)         \
+#define DDP_ERROR_CLASS(Name, exit_code)                                        \
+  class Name : public Error {                                                   \
+   public:                                                                      \
+    template <class... Args>                                                    \
+    explicit Name(fmt::format_string<Args...> format, Args&&... args)           \
         : Error(exit_code, fmt::format(format, std::forward<Args>(args)...)) {} \
   }
 
@@ -81,15 +85,17 @@ DDP_ERROR_CLASS(DivergedError, ExitCode::kDiverged);
 class InternalError : public Error {
  public:
   InternalError(const std::string& sentence, std::source_location where)
-      : Error(ExitCode::kInternal, fmt::format("{} ({}:{}); this is a defect of ddptrain, please report it", sentence,
-                                               where.file_name(), where.line())) {}
+      : Error(ExitCode::kInternal,
+              fmt::format("{} ({}:{}); this is a defect of ddptrain, please report it", sentence,
+                          where.file_name(), where.line())) {}
 };
 
-/// Checks an invariant of the program; `DDP_CHECK(a == b, "slab holds {} bytes, plan needs {}", a, b)`.
-#define DDP_CHECK(condition, ...)                                                                   \
-  do {                                                                                              \
-    if (!(condition)) [[unlikely]]                                                                  \
-      throw ::ddp::InternalError(::fmt::format(__VA_ARGS__), std::source_location::current());      \
+/// Checks an invariant of the program; `DDP_CHECK(a == b, "slab holds {} bytes, plan needs {}", a,
+/// b)`.
+#define DDP_CHECK(condition, ...)                                                              \
+  do {                                                                                         \
+    if (!(condition)) [[unlikely]]                                                             \
+      throw ::ddp::InternalError(::fmt::format(__VA_ARGS__), std::source_location::current()); \
   } while (false)
 
 }  // namespace ddp

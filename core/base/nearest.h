@@ -7,8 +7,8 @@
 
 namespace ddp {
 
-/// The candidate with the smallest edit distance (insert, delete, replace, swap of neighbours) to `name`; the first of
-/// equals; empty when there are no candidates.
+/// The candidate with the smallest edit distance (insert, delete, replace, swap of neighbours) to
+/// `name`; the first of equals; empty when there are no candidates.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace ddp

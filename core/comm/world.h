@@ -1,5 +1,5 @@
-// World: the small host-side agreements of a job (start-up checks, evaluation counts, failures). Blocking, called by one
-// thread of every rank in the same order, never inside a training step.
+// World: the small host-side agreements of a job (start-up checks, evaluation counts, failures).
+// Blocking, called by one thread of every rank in the same order, never inside a training step.
 #pragma once
 
 #include <cstdint>
@@ -41,8 +41,8 @@ class World {
   virtual std::string broadcast(std::string_view mine, int root) = 0;
   virtual void barrier() = 0;
 
-  /// Tells all other ranks that this one fails; does not wait for them. A rank that waits in a collective then gets
-  /// PeerFailed from Communicator::check() or from its World call.
+  /// Tells all other ranks that this one fails; does not wait for them. A rank that waits in a
+  /// collective then gets PeerFailed from Communicator::check() or from its World call.
   virtual void announce(const Failure& failure) = 0;
   /// The failure another rank has announced, if one has arrived.
   virtual std::optional<Failure> announced() const = 0;
@@ -60,19 +60,21 @@ class PeerFailed : public Error {
   Failure failure_;
 };
 
-/// A failure that every rank knows of at the same place: the job can end in order. `failure().rank` is kAllRanks when
-/// it is the same everywhere.
+/// A failure that every rank knows of at the same place: the job can end in order. `failure().rank`
+/// is kAllRanks when it is the same everywhere.
 class AgreedFailure : public Error {
  public:
-  explicit AgreedFailure(Failure failure) : Error(failure.code, failure.sentence), failure_(std::move(failure)) {}
+  explicit AgreedFailure(Failure failure)
+      : Error(failure.code, failure.sentence), failure_(std::move(failure)) {}
   const Failure& failure() const { return failure_; }
 
  private:
   Failure failure_;
 };
 
-/// Runs `section` on this rank and agrees on the outcome: if it throws anywhere, every rank throws AgreedFailure with
-/// the error of the lowest rank that failed. For sections without collectives inside.
+/// Runs `section` on this rank and agrees on the outcome: if it throws anywhere, every rank throws
+/// AgreedFailure with the error of the lowest rank that failed. For sections without collectives
+/// inside.
 void agree(World& world, const std::function<void()>& section);
 
 }  // namespace ddp

@@ -1,5 +1,6 @@
-// Attributes of an op: a small ordered map of names to numbers, text or lists. Everything a kernel has to know beside
-// its tensors is in here, so that an op can be printed, compared and hashed without knowing its kind.
+// Attributes of an op: a small ordered map of names to numbers, text or lists. Everything a kernel
+// has to know beside its tensors is in here, so that an op can be printed, compared and hashed
+// without knowing its kind.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,8 @@ class Attributes {
   Attributes() = default;
   Attributes(std::initializer_list<std::pair<std::string, Attribute>> items) : items_(items) {}
 
-  /// The attribute `name`, which must exist and be of type T (int64_t, double, std::string, std::vector<double>).
+  /// The attribute `name`, which must exist and be of type T (int64_t, double, std::string,
+  /// std::vector<double>).
   template <class T>
   const T& get(std::string_view name) const {
     for (const auto& [key, value] : items_)
@@ -28,12 +30,15 @@ class Attributes {
         DDP_CHECK(std::holds_alternative<T>(value), "attribute '{}' has another type", name);
         return std::get<T>(value);
       }
-    throw InternalError(fmt::format("an op lacks its attribute '{}'", name), std::source_location::current());
+    throw InternalError(fmt::format("an op lacks its attribute '{}'", name),
+                        std::source_location::current());
   }
   std::int64_t integer(std::string_view name) const { return get<std::int64_t>(name); }
   double real(std::string_view name) const { return get<double>(name); }
   const std::string& text(std::string_view name) const { return get<std::string>(name); }
-  const std::vector<double>& list(std::string_view name) const { return get<std::vector<double>>(name); }
+  const std::vector<double>& list(std::string_view name) const {
+    return get<std::vector<double>>(name);
+  }
 
   bool has(std::string_view name) const {
     for (const auto& item : items_)

@@ -24,9 +24,11 @@ void GradientBuilder::give(Value input, Value gradient) {
     if (parameter.value == input.id) parameter.contributions.push_back(gradient.id);
 }
 
-Value GradientBuilder::emit(std::string_view definition, const OpRef& forward, std::string_view suffix,
-                            const std::vector<Value>& inputs, Attributes attributes) {
-  return graph_.add(definition, fmt::format("{}.{}", forward.name(), suffix), inputs, std::move(attributes));
+Value GradientBuilder::emit(std::string_view definition, const OpRef& forward,
+                            std::string_view suffix, const std::vector<Value>& inputs,
+                            Attributes attributes) {
+  return graph_.add(definition, fmt::format("{}.{}", forward.name(), suffix), inputs,
+                    std::move(attributes));
 }
 
 void differentiate(Graph& graph, Value output, Value seed) {
@@ -55,7 +57,8 @@ void differentiate(Graph& graph, Value output, Value seed) {
   graph.set_phase(Phase::kForward);
 
   for (const Parameter& parameter : graph.parameters())
-    DDP_CHECK(!parameter.contributions.empty(), "parameter '{}' never gets a gradient: the loss does not depend on it",
+    DDP_CHECK(!parameter.contributions.empty(),
+              "parameter '{}' never gets a gradient: the loss does not depend on it",
               parameter.name);
 }
 

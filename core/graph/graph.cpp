@@ -39,7 +39,8 @@ Value Graph::input(std::string name, TensorType type) {
 Value Graph::parameter(std::string_view name, const Shape& shape, Init init, FileLayout file) {
   std::string path = scoped(name);
   const TensorType type{shape, compute_};
-  if (const auto found = std::ranges::find(parameters_, path, &Parameter::name); found != parameters_.end()) {
+  if (const auto found = std::ranges::find(parameters_, path, &Parameter::name);
+      found != parameters_.end()) {
     if (value(found->value).type != type)
       throw ConfigError("parameter '{}' is used with the shapes {} and {}", path,
                         value(found->value).type.shape.to_string(), shape.to_string());
@@ -50,15 +51,23 @@ Value Graph::parameter(std::string_view name, const Shape& shape, Init init, Fil
             "the file layout of '{}' has another size than its shape {}", path, shape.to_string());
   values_.push_back({path, type, ValueRole::kParameter, {}});
   const ValueId id(values_.size() - 1);
-  parameters_.push_back(
-      {.name = path, .value = id, .init = init, .file = std::move(file), .decay = shape.rank() >= 2, .contributions = {}});
+  parameters_.push_back({.name = path,
+                         .value = id,
+                         .init = init,
+                         .file = std::move(file),
+                         .decay = shape.rank() >= 2,
+                         .contributions = {}});
   return {this, id};
 }
 
-std::vector<Value> Graph::add_op(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
-                                 Attributes attributes) {
+std::vector<Value> Graph::add_op(std::string_view definition, std::string_view name,
+                                 const std::vector<Value>& inputs, Attributes attributes) {
   const OpDefinition& kind = op_definition(definition);
-  Op op{.name = scoped(name), .definition = &kind, .inputs = {}, .outputs = {}, .attributes = std::move(attributes),
+  Op op{.name = scoped(name),
+        .definition = &kind,
+        .inputs = {},
+        .outputs = {},
+        .attributes = std::move(attributes),
         .phase = phase_};
   OpSignature signature{.inputs = {}, .outputs = {}, .attributes = op.attributes};
   for (const Value& input : inputs) {
@@ -70,12 +79,15 @@ std::vector<Value> Graph::add_op(std::string_view definition, std::string_view n
     signature.outputs = kind.infer(signature);
   } catch (const ConfigError& error) {
     std::vector<std::string> shapes;
-    for (const Value& input : inputs) shapes.push_back(value(input.id).name + " " + input.shape().to_string());
-    throw ConfigError("layer '{}' ({}): {} (inputs: {})", op.name, definition, error.what(), fmt::join(shapes, ", "));
+    for (const Value& input : inputs)
+      shapes.push_back(value(input.id).name + " " + input.shape().to_string());
+    throw ConfigError("layer '{}' ({}): {} (inputs: {})", op.name, definition, error.what(),
+                      fmt::join(shapes, ", "));
   }
   std::vector<Value> outputs;
   for (const TensorType& type : signature.outputs) {
-    const std::string suffix = signature.outputs.size() > 1 ? fmt::format(":{}", outputs.size()) : "";
+    const std::string suffix =
+        signature.outputs.size() > 1 ? fmt::format(":{}", outputs.size()) : "";
     values_.push_back({op.name + suffix, type, ValueRole::kIntermediate, OpId(ops_.size())});
     op.outputs.push_back(ValueId(values_.size() - 1));
     outputs.push_back({this, op.outputs.back()});
@@ -84,10 +96,11 @@ std::vector<Value> Graph::add_op(std::string_view definition, std::string_view n
   return outputs;
 }
 
-Value Graph::add(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
-                 Attributes attributes) {
+Value Graph::add(std::string_view definition, std::string_view name,
+                 const std::vector<Value>& inputs, Attributes attributes) {
   const std::vector<Value> outputs = add_op(definition, name, inputs, std::move(attributes));
-  DDP_CHECK(outputs.size() == 1, "op '{}' has {} outputs where one is expected", name, outputs.size());
+  DDP_CHECK(outputs.size() == 1, "op '{}' has {} outputs where one is expected", name,
+            outputs.size());
   return outputs[0];
 }
 

@@ -1,6 +1,7 @@
-// Graph: values and ops of a model, forward first, then (after differentiate) backward, in an order that can be run.
-// It is data: models fill it through builder functions, passes rewrite it, the plan is made from it. Values are cheap
-// handles, so that a model reads like the formula: relu(bias(conv2d(x, {...}), "conv1")).
+// Graph: values and ops of a model, forward first, then (after differentiate) backward, in an order
+// that can be run. It is data: models fill it through builder functions, passes rewrite it, the
+// plan is made from it. Values are cheap handles, so that a model reads like the formula:
+// relu(bias(conv2d(x, {...}), "conv1")).
 #pragma once
 
 #include <cstdint>
@@ -38,8 +39,9 @@ struct Init {
   double scale = 0;  ///< bound of the uniform, standard deviation of the normal distribution
 };
 
-/// How a parameter stands in a file: memory is read as `view`, its axes are permuted by `order` (file axis i is view
-/// axis order[i]), and the result has the shape `file`. Empty order: as in memory.
+/// How a parameter stands in a file: memory is read as `view`, its axes are permuted by `order`
+/// (file axis i is view axis order[i]), and the result has the shape `file`. Empty order: as in
+/// memory.
 struct FileLayout {
   Shape view;
   std::vector<int> order;
@@ -51,8 +53,9 @@ struct Parameter {
   ValueId value;
   Init init;
   FileLayout file;
-  bool decay = true;                ///< weight decay by default: matrices and filters, not biases
-  std::vector<ValueId> contributions;  ///< gradients in the order in which they become final; filled by differentiate
+  bool decay = true;  ///< weight decay by default: matrices and filters, not biases
+  std::vector<ValueId> contributions;  ///< gradients in the order in which they become final;
+                                       ///< filled by differentiate
 };
 
 struct ValueInfo {
@@ -97,11 +100,13 @@ class Graph {
 
   /// Adds a value that the host fills before each micro-step.
   Value input(std::string name, TensorType type);
-  /// Adds a parameter named "<scope>.<name>". An existing name with the same type is shared (tied weights).
+  /// Adds a parameter named "<scope>.<name>". An existing name with the same type is shared (tied
+  /// weights).
   Value parameter(std::string_view name, const Shape& shape, Init init, FileLayout file = {});
-  /// Adds an op; output types come from its definition. A shape that does not fit is a ConfigError naming the op.
-  std::vector<Value> add_op(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
-                            Attributes attributes = {});
+  /// Adds an op; output types come from its definition. A shape that does not fit is a ConfigError
+  /// naming the op.
+  std::vector<Value> add_op(std::string_view definition, std::string_view name,
+                            const std::vector<Value>& inputs, Attributes attributes = {});
   /// The same for an op with one output.
   Value add(std::string_view definition, std::string_view name, const std::vector<Value>& inputs,
             Attributes attributes = {});
@@ -140,7 +145,9 @@ class Graph {
 /// Names inside the scope's lifetime get its prefix: Scope s(g, "layer1"); … "layer1.conv1".
 class Scope {
  public:
-  Scope(Graph& graph, std::string name) : graph_(graph) { graph_.scope_.push_back(std::move(name)); }
+  Scope(Graph& graph, std::string name) : graph_(graph) {
+    graph_.scope_.push_back(std::move(name));
+  }
   ~Scope() { graph_.scope_.pop_back(); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;

@@ -5,7 +5,8 @@
 namespace ddp {
 namespace {
 
-// Function-local statics: registrars in other translation units may run before this one is initialised.
+// Function-local statics: registrars in other translation units may run before this one is
+// initialised.
 std::map<std::string_view, const OpDefinition*>& definitions() {
   static std::map<std::string_view, const OpDefinition*> map;
   return map;

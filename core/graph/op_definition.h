@@ -1,6 +1,7 @@
-// OpDefinition: all that the program knows of one kind of op, kept in that op's room (core/ops/<op>/). Rooms register
-// themselves; nothing outside a room names its ops in a switch. Kernels are registered beside the definition, one per
-// backend, by a factory that runs while the plan is built: a step only calls what the factory returned.
+// OpDefinition: all that the program knows of one kind of op, kept in that op's room
+// (core/ops/<op>/). Rooms register themselves; nothing outside a room names its ops in a switch.
+// Kernels are registered beside the definition, one per backend, by a factory that runs while the
+// plan is built: a step only calls what the factory returned.
 #pragma once
 
 #include <cstddef>
@@ -20,23 +21,26 @@ class GradientBuilder;
 class OpRef;
 class Stream;
 
-/// What an op works on: types of its tensors and its attributes. `outputs` is empty while `infer` runs.
+/// What an op works on: types of its tensors and its attributes. `outputs` is empty while `infer`
+/// runs.
 struct OpSignature {
   std::vector<TensorType> inputs;
   std::vector<TensorType> outputs;
   Attributes attributes;
 };
 
-/// Work of one run of an op. A multiply-add counts as two FLOPs; bytes are each input read once and each output written
-/// once, the floor of what has to move.
+/// Work of one run of an op. A multiply-add counts as two FLOPs; bytes are each input read once and
+/// each output written once, the floor of what has to move.
 struct Cost {
   double flops = 0;
   double bytes = 0;
 };
-/// Sum of the sizes of all inputs and outputs: the byte floor of an op that touches everything once.
+/// Sum of the sizes of all inputs and outputs: the byte floor of an op that touches everything
+/// once.
 double bytes_touched(const OpSignature& signature);
 
-/// Output `output` may be written over input `input` when that input dies at this op (sizes must be equal).
+/// Output `output` may be written over input `input` when that input dies at this op (sizes must be
+/// equal).
 struct InPlace {
   int input = 0;
   int output = 0;
@@ -44,9 +48,11 @@ struct InPlace {
 
 struct OpDefinition {
   std::string_view name;
-  /// Output types from input types and attributes; throws ConfigError naming the shapes when they do not fit.
+  /// Output types from input types and attributes; throws ConfigError naming the shapes when they
+  /// do not fit.
   std::vector<TensorType> (*infer)(const OpSignature&) = nullptr;
-  /// Emits the backward ops and gives each differentiable input its gradient; null: no input has a gradient.
+  /// Emits the backward ops and gives each differentiable input its gradient; null: no input has a
+  /// gradient.
   void (*gradient)(GradientBuilder&, const OpRef&) = nullptr;
   Cost (*cost)(const OpSignature&) = nullptr;
   std::vector<InPlace> in_place = {};
@@ -56,7 +62,8 @@ struct OpDefinition {
   bool has_side_effect = false;
 };
 
-/// What a kernel gets when it runs. Views and workspace are resolved once, when the plan is bound to memory.
+/// What a kernel gets when it runs. Views and workspace are resolved once, when the plan is bound
+/// to memory.
 struct KernelArgs {
   std::span<const TensorView> inputs;
   std::span<const TensorView> outputs;
@@ -65,8 +72,8 @@ struct KernelArgs {
   Stream* stream = nullptr;        ///< where to enqueue; the CPU backend computes at once
 };
 
-/// A prepared kernel: everything decided (algorithm, blocking, attributes unpacked). `run` must not allocate, and must
-/// write every element of every output.
+/// A prepared kernel: everything decided (algorithm, blocking, attributes unpacked). `run` must not
+/// allocate, and must write every element of every output.
 struct Kernel {
   std::function<void(const KernelArgs&)> run;
   std::size_t workspace_bytes = 0;
@@ -81,7 +88,8 @@ using KernelFactory = Kernel (*)(const OpSignature&, const KernelContext&);
 
 enum class BackendKind { kCpu, kCuda };
 
-/// Registry of definitions and kernels. Filled by static initialisers before main, read-only afterwards.
+/// Registry of definitions and kernels. Filled by static initialisers before main, read-only
+/// afterwards.
 void register_op(const OpDefinition& definition);
 void register_kernel(BackendKind backend, std::string_view op, KernelFactory factory);
 /// The definition called `name`; throws InternalError when there is none.
@@ -99,7 +107,8 @@ struct KernelRegistrar {
   }
 };
 
-#define DDP_REGISTER_OP(definition) static const ::ddp::OpRegistrar registrar_##definition(definition)
+#define DDP_REGISTER_OP(definition) \
+  static const ::ddp::OpRegistrar registrar_##definition(definition)
 #define DDP_REGISTER_CPU_KERNEL(op, factory) \
   static const ::ddp::KernelRegistrar cpu_registrar_##factory(::ddp::BackendKind::kCpu, op, factory)
 

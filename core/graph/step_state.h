@@ -1,6 +1,6 @@
-// StepState: every scalar of an optimizer step, in one struct in device memory, so that a step needs no host decision
-// and can be captured. Kernels write it, one fp64 all-reduce sums its first `kSummed` doubles over the ranks after the
-// last bucket, and the host reads it after the step.
+// StepState: every scalar of an optimizer step, in one struct in device memory, so that a step
+// needs no host decision and can be captured. Kernels write it, one fp64 all-reduce sums its first
+// `kSummed` doubles over the ranks after the last bucket, and the host reads it after the step.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,10 @@ struct StepState {
   double correct_top1 = 0;  ///< Σ weight [label is the largest logit]; integers, exact in double
   double correct_top5 = 0;  ///< Σ weight [label is among the five largest]
   double nonfinite = 0;     ///< samples whose loss is NaN or infinite
-  double stop_votes = 0;    ///< ranks that want to stop after this step; written by the host before the step
-  double evaluate_votes = 0;  ///< rank 0's clock says that an evaluation is due; written by the host as well
+  double stop_votes =
+      0;  ///< ranks that want to stop after this step; written by the host before the step
+  double evaluate_votes =
+      0;  ///< rank 0's clock says that an evaluation is due; written by the host as well
   static constexpr std::size_t kSummed = 7;
 
   // Equal on all ranks without communication: computed from the sums and the reduced gradients.

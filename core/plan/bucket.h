@@ -1,5 +1,5 @@
-// The words shared by the communication pass (core/plan) and the bucket planner (comm/bucket_plan): which gradients
-// become final when, and which ranges of the slab are reduced together.
+// The words shared by the communication pass (core/plan) and the bucket planner (comm/bucket_plan):
+// which gradients become final when, and which ranges of the slab are reduced together.
 #pragma once
 
 #include <cstddef>

@@ -11,15 +11,15 @@ namespace {
 
 constexpr std::size_t kInputAlignment = 256;
 
-/// Collects the steps of one plan. Compute steps are drafted first, since the arena needs all lifetimes; the other steps
-/// keep their place between them.
+/// Collects the steps of one plan. Compute steps are drafted first, since the arena needs all
+/// lifetimes; the other steps keep their place between them.
 class PlanBuilder {
  public:
   explicit PlanBuilder(const PlanContext& context) : context_(context), graph_(*context.graph) {
     for (const SlabSegment& segment : context.layout->segments) {
       const Parameter& parameter = graph_.parameters()[segment.parameter.index()];
-      fixed_[parameter.value] = slab_range(Region::kParameters, segment.offset,
-                                           graph_.value(parameter.value).type.shape);
+      fixed_[parameter.value] =
+          slab_range(Region::kParameters, segment.offset, graph_.value(parameter.value).type.shape);
     }
     for (std::size_t i = 0; i < graph_.values().size(); ++i) {
       const ValueInfo& value = graph_.values()[i];
@@ -28,11 +28,13 @@ class PlanBuilder {
       fixed_[ValueId(i)] = place;
       plan_.inputs.push_back(place);
       plan_.input_names.push_back(value.name);
-      input_bytes_ += (value.type.bytes() + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
+      input_bytes_ +=
+          (value.type.bytes() + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
     }
   }
 
-  Placement slab_range(Region region, std::size_t offset, const Shape& shape, std::size_t slab = 0) const {
+  Placement slab_range(Region region, std::size_t offset, const Shape& shape,
+                       std::size_t slab = 0) const {
     const std::size_t element = size_of(context_.layout->dtype);
     return {.region = region,
             .offset = (slab * context_.layout->elements + offset) * element,
@@ -43,7 +45,9 @@ class PlanBuilder {
   }
 
   void add_graph_op(const Op& op) {
-    DraftStep draft{.step = {.name = op.name, .kind = std::string(op.definition->name), .phase = op.phase,
+    DraftStep draft{.step = {.name = op.name,
+                             .kind = std::string(op.definition->name),
+                             .phase = op.phase,
                              .signature = graph_.signature(op)},
                     .definition = op.definition};
     for (ValueId id : op.inputs) draft.inputs.push_back(operand(id));
@@ -51,12 +55,19 @@ class PlanBuilder {
     add(std::move(draft));
   }
 
-  void add_slab_op(std::string_view kind, std::string name, Phase phase, std::vector<Operand> inputs,
-                   std::vector<Operand> outputs, Attributes attributes) {
-    DraftStep draft{.step = {.name = std::move(name), .kind = std::string(kind), .phase = phase, .signature = {}},
-                    .definition = &op_definition(kind), .inputs = std::move(inputs), .outputs = std::move(outputs)};
+  void add_slab_op(std::string_view kind, std::string name, Phase phase,
+                   std::vector<Operand> inputs, std::vector<Operand> outputs,
+                   Attributes attributes) {
+    DraftStep draft{.step = {.name = std::move(name),
+                             .kind = std::string(kind),
+                             .phase = phase,
+                             .signature = {}},
+                    .definition = &op_definition(kind),
+                    .inputs = std::move(inputs),
+                    .outputs = std::move(outputs)};
     for (const Operand& input : draft.inputs) draft.step.signature.inputs.push_back(type_of(input));
-    for (const Operand& output : draft.outputs) draft.step.signature.outputs.push_back(type_of(output));
+    for (const Operand& output : draft.outputs)
+      draft.step.signature.outputs.push_back(type_of(output));
     draft.step.signature.attributes = std::move(attributes);
     add(std::move(draft));
   }
@@ -73,9 +84,12 @@ class PlanBuilder {
     for (std::size_t s = 0; s < drafts_.size(); ++s) {
       ComputeStep& step = drafts_[s].step;
       for (const Operand& input : drafts_[s].inputs) step.inputs.push_back(place(input, memory));
-      for (const Operand& output : drafts_[s].outputs) step.outputs.push_back(place(output, memory));
-      step.workspace = {.region = Region::kArena, .offset = memory.workspaces[s],
-                        .type = {Shape{static_cast<std::int64_t>(step.kernel.workspace_bytes)}, DType::kU8}};
+      for (const Operand& output : drafts_[s].outputs)
+        step.outputs.push_back(place(output, memory));
+      step.workspace = {
+          .region = Region::kArena,
+          .offset = memory.workspaces[s],
+          .type = {Shape{static_cast<std::int64_t>(step.kernel.workspace_bytes)}, DType::kU8}};
       plan_.cost.flops += step.cost.flops;
       plan_.cost.bytes += step.cost.bytes;
     }
@@ -188,12 +202,14 @@ class TrainPlan {
         contributions.push_back(builder_.operand(id));
         targets.push_back(ranges.size());
       }
-      ranges.push_back({.value = {},
-                        .fixed = builder_.slab_range(Region::kGradients, segment.offset,
-                                                     context_.graph->value(parameter.value).type.shape)});
+      ranges.push_back(
+          {.value = {},
+           .fixed = builder_.slab_range(Region::kGradients, segment.offset,
+                                        context_.graph->value(parameter.value).type.shape)});
     }
-    builder_.add_slab_op("commit", fmt::format("bucket{}.commit", index), Phase::kBackward, std::move(contributions),
-                         std::move(ranges), commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
+    builder_.add_slab_op("commit", fmt::format("bucket{}.commit", index), Phase::kBackward,
+                         std::move(contributions), std::move(ranges),
+                         commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
   }
 
   void reduce(std::size_t index) {
@@ -219,9 +235,10 @@ class TrainPlan {
     if (communicates()) {
       if (!options_.overlap)
         for (std::size_t b = 0; b < context_.layout->buckets.size(); ++b) reduce(b);
-      post("step state", {.region = Region::kState,
-                          .offset = 0,
-                          .type = {Shape{static_cast<std::int64_t>(StepState::kSummed)}, DType::kF64}});
+      post("step state",
+           {.region = Region::kState,
+            .offset = 0,
+            .type = {Shape{static_cast<std::int64_t>(StepState::kSummed)}, DType::kF64}});
       for (std::size_t signal : signals_) builder_.add(WaitStep{signal});
     }
     builder_.mark(Phase::kOptimizer);
@@ -232,18 +249,20 @@ class TrainPlan {
     std::vector<Operand> state{{.value = {}, .fixed = builder_.whole_slab(Region::kParameters)}};
     for (std::size_t slab = 0; slab < optimizer.state_slabs(); ++slab)
       state.push_back({.value = {}, .fixed = builder_.whole_slab(Region::kOptimizer, slab)});
-    builder_.add_slab_op(optimizer.kind, "optimizer", Phase::kOptimizer, {gradients}, std::move(state),
-                         update_attributes());
+    builder_.add_slab_op(optimizer.kind, "optimizer", Phase::kOptimizer, {gradients},
+                         std::move(state), update_attributes());
   }
 
   Attributes update_attributes() const {
     const OptimizerSpec& optimizer = options_.optimizer;
     std::vector<OptimizerSegment> segments;
     for (const SlabSegment& segment : context_.layout->segments)
-      segments.push_back({.begin = segment.offset,
-                          .end = segment.offset + segment.elements,
-                          .weight_decay = segment.decay || optimizer.decay_all ? optimizer.weight_decay : 0.0});
-    return optimizer.kind == "sgd" ? sgd_attributes(optimizer.sgd, segments) : adamw_attributes(optimizer.adamw, segments);
+      segments.push_back(
+          {.begin = segment.offset,
+           .end = segment.offset + segment.elements,
+           .weight_decay = segment.decay || optimizer.decay_all ? optimizer.weight_decay : 0.0});
+    return optimizer.kind == "sgd" ? sgd_attributes(optimizer.sgd, segments)
+                                   : adamw_attributes(optimizer.adamw, segments);
   }
 
   const PlanContext& context_;

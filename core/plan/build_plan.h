@@ -1,5 +1,5 @@
-// From graph to plan: orders the steps, inserts commits, collectives, waits and the optimizer, and gives every tensor its
-// place. All plans of a run are built here before the first step.
+// From graph to plan: orders the steps, inserts commits, collectives, waits and the optimizer, and
+// gives every tensor its place. All plans of a run are built here before the first step.
 #pragma once
 
 #include "core/plan/optimizer_spec.h"
@@ -15,8 +15,9 @@ struct PlanContext {
   KernelContext kernels;
 };
 
-/// Which micro-step of an optimizer step: the first stores gradients and starts the step, later ones accumulate, and the
-/// last reduces, updates and ends it. With one micro-batch a step, it is both.
+/// Which micro-step of an optimizer step: the first stores gradients and starts the step, later
+/// ones accumulate, and the last reduces, updates and ends it. With one micro-batch a step, it is
+/// both.
 struct MicroStep {
   bool first = true;
   bool last = true;
@@ -24,8 +25,8 @@ struct MicroStep {
 
 struct TrainPlanOptions {
   MicroStep micro_step;
-  int world_size = 1;     ///< with one rank there is nothing to communicate
-  bool overlap = true;    ///< false: buckets are posted after the whole backward pass
+  int world_size = 1;   ///< with one rank there is nothing to communicate
+  bool overlap = true;  ///< false: buckets are posted after the whole backward pass
   OptimizerSpec optimizer;
 };
 

@@ -17,9 +17,12 @@ struct PlanFacts {
   std::string schedule_hash, kernel_hash;
 };
 
-/// Table of steps (kind, output shape, FLOPs, bytes, place), parameters, memory with and without reuse, buckets, hashes.
-std::string describe_plan(const Plan& plan, const Graph& graph, const SlabLayout& layout, const PlanFacts& facts);
-/// Keys: parameters (total), schedule_hash, kernel_hash, flops, bytes, memory, buckets, steps, and what facts hold.
+/// Table of steps (kind, output shape, FLOPs, bytes, place), parameters, memory with and without
+/// reuse, buckets, hashes.
+std::string describe_plan(const Plan& plan, const Graph& graph, const SlabLayout& layout,
+                          const PlanFacts& facts);
+/// Keys: parameters (total), schedule_hash, kernel_hash, flops, bytes, memory, buckets, steps, and
+/// what facts hold.
 nlohmann::ordered_json plan_json(const Plan& plan, const Graph& graph, const SlabLayout& layout,
                                  const PlanFacts& facts);
 

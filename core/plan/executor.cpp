@@ -40,7 +40,8 @@ bool is_finite(const TensorView& view) {
 RunMemory::RunMemory(Backend& backend, const std::vector<const Plan*>& plans) {
   for (std::size_t r = 0; r < kRegionCount; ++r) {
     std::size_t bytes = 0;
-    for (const Plan* plan : plans) bytes = std::max(bytes, region_bytes(*plan, static_cast<Region>(r)));
+    for (const Plan* plan : plans)
+      bytes = std::max(bytes, region_bytes(*plan, static_cast<Region>(r)));
     buffers_[r] = backend.allocate(bytes);
   }
   new (base(Region::kState)) StepState();
@@ -59,9 +60,12 @@ PhaseTimes& PhaseTimes::operator+=(const PhaseTimes& other) {
   return *this;
 }
 
-Executor::Executor(const Plan& plan, Backend& backend, const RunMemory& memory, Communicator* communicator,
-                   StepState* state)
-    : plan_(plan), backend_(backend), communicator_(communicator), bound_(plan.steps.size()),
+Executor::Executor(const Plan& plan, Backend& backend, const RunMemory& memory,
+                   Communicator* communicator, StepState* state)
+    : plan_(plan),
+      backend_(backend),
+      communicator_(communicator),
+      bound_(plan.steps.size()),
       ranges_(plan.steps.size()) {
   if (state == nullptr) state = reinterpret_cast<StepState*>(memory.base(Region::kState));
   for (const Placement& input : plan.inputs) inputs_.push_back(memory.view(input));
@@ -81,7 +85,8 @@ Executor::Executor(const Plan& plan, Backend& backend, const RunMemory& memory, 
                     .state = state,
                     .stream = &backend.compute()};
     } else if (const auto* comm = std::get_if<CommStep>(&plan.steps[i])) {
-      DDP_CHECK(communicator != nullptr, "plan '{}' communicates, but there is no communicator", plan.name);
+      DDP_CHECK(communicator != nullptr, "plan '{}' communicates, but there is no communicator",
+                plan.name);
       ranges_[i] = memory.view(comm->range);
     }
   }
@@ -135,7 +140,9 @@ std::optional<std::string> Executor::first_nonfinite() {
         return fmt::format("a parameter of {}", step->name);
     step->kernel.run(bound_[i].args);
     for (const TensorView& output : bound_[i].outputs)
-      if (!is_finite(output)) return fmt::format("the output of {} ({}, {})", step->name, step->kind, name_of(step->phase));
+      if (!is_finite(output))
+        return fmt::format("the output of {} ({}, {})", step->name, step->kind,
+                           name_of(step->phase));
   }
   return std::nullopt;
 }

@@ -1,5 +1,5 @@
-// Executor: runs a plan on a backend. Everything is bound when it is made: views are resolved, events exist, nothing is
-// allocated or decided while a step runs.
+// Executor: runs a plan on a backend. Everything is bound when it is made: views are resolved,
+// events exist, nothing is allocated or decided while a step runs.
 #pragma once
 
 #include <array>
@@ -13,22 +13,28 @@
 
 namespace ddp {
 
-/// Device memory of one rank, by region; shared by all plans of a run. Evaluation brings its own state region.
+/// Device memory of one rank, by region; shared by all plans of a run. Evaluation brings its own
+/// state region.
 class RunMemory {
  public:
   /// Allocates the largest of each region over the plans, and one StepState.
   RunMemory(Backend& backend, const std::vector<const Plan*>& plans);
 
   std::byte* base(Region region) const { return buffers_[static_cast<std::size_t>(region)].data(); }
-  std::size_t bytes(Region region) const { return buffers_[static_cast<std::size_t>(region)].size(); }
-  TensorView view(const Placement& placement) const { return {base(placement.region) + placement.offset, placement.type}; }
+  std::size_t bytes(Region region) const {
+    return buffers_[static_cast<std::size_t>(region)].size();
+  }
+  TensorView view(const Placement& placement) const {
+    return {base(placement.region) + placement.offset, placement.type};
+  }
   std::size_t allocated_bytes() const;
 
  private:
   std::array<Buffer, kRegionCount> buffers_;
 };
 
-/// Where the time of a run of a plan went, in seconds. `exposed` is the time that compute waited for collectives.
+/// Where the time of a run of a plan went, in seconds. `exposed` is the time that compute waited
+/// for collectives.
 struct PhaseTimes {
   double forward = 0, backward = 0, exposed = 0, optimizer = 0;
   PhaseTimes& operator+=(const PhaseTimes& other);
@@ -36,16 +42,17 @@ struct PhaseTimes {
 
 class Executor {
  public:
-  /// `communicator` may be null when the plan has no CommStep; `state` is the StepState in device memory (by default the
-  /// one in `memory`). Everything passed must outlive the executor.
+  /// `communicator` may be null when the plan has no CommStep; `state` is the StepState in device
+  /// memory (by default the one in `memory`). Everything passed must outlive the executor.
   Executor(const Plan& plan, Backend& backend, const RunMemory& memory, Communicator* communicator,
            StepState* state = nullptr);
 
   /// Runs all steps. Throws what a failed collective throws.
   PhaseTimes run();
 
-  /// Runs the compute steps up to the optimizer one by one, without communication, and returns the name of the first
-  /// tensor with a value that is NaN or infinite; nothing if all are finite. For naming the culprit of a diverged step.
+  /// Runs the compute steps up to the optimizer one by one, without communication, and returns the
+  /// name of the first tensor with a value that is NaN or infinite; nothing if all are finite. For
+  /// naming the culprit of a diverged step.
   std::optional<std::string> first_nonfinite();
 
   const Plan& plan() const { return plan_; }
@@ -62,8 +69,8 @@ class Executor {
   Backend& backend_;
   Communicator* communicator_;
   std::vector<TensorView> inputs_;
-  std::vector<BoundCompute> bound_;     ///< by step; empty for others
-  std::vector<TensorView> ranges_;      ///< by step, of CommSteps
+  std::vector<BoundCompute> bound_;  ///< by step; empty for others
+  std::vector<TensorView> ranges_;   ///< by step, of CommSteps
   std::vector<std::unique_ptr<Event>> signals_;
   std::vector<std::unique_ptr<Event>> ready_;  ///< by signal: what a collective waits for
 };

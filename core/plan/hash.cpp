@@ -4,19 +4,20 @@
 
 namespace ddp {
 
-std::string schedule_text(const Graph& graph, const SlabLayout& layout, const std::vector<const Plan*>& plans,
-                          const std::string& settings) {
+std::string schedule_text(const Graph& graph, const SlabLayout& layout,
+                          const std::vector<const Plan*>& plans, const std::string& settings) {
   std::string text = settings;
   for (const SlabSegment& segment : layout.segments) {
     const TensorType& type = graph.value(graph.parameters()[segment.parameter.index()].value).type;
-    text += fmt::format("parameter {} {} {} at {}\n", segment.name, type.shape.to_string(), name_of(type.dtype),
-                        segment.offset);
+    text += fmt::format("parameter {} {} {} at {}\n", segment.name, type.shape.to_string(),
+                        name_of(type.dtype), segment.offset);
   }
   for (const Op& op : graph.ops()) {
     text += fmt::format("op {} {} {} :", op.name, op.definition->name, op.attributes.to_string());
     for (ValueId input : op.inputs) {
       const ValueInfo& value = graph.value(input);
-      text += fmt::format(" {} {} {}", value.name, value.type.shape.to_string(), name_of(value.type.dtype));
+      text += fmt::format(" {} {} {}", value.name, value.type.shape.to_string(),
+                          name_of(value.type.dtype));
     }
     text += '\n';
   }
@@ -24,8 +25,9 @@ std::string schedule_text(const Graph& graph, const SlabLayout& layout, const st
     for (const Step& step : plan->steps)
       if (const auto* comm = std::get_if<CommStep>(&step))
         text += fmt::format("comm {} kind {} {} {} elements {} at {}+{}\n", comm->collective.label,
-                            static_cast<int>(comm->collective.kind), plan->name, name_of(comm->range.type.dtype),
-                            comm->range.type.elements(), name_of(comm->range.region), comm->range.offset);
+                            static_cast<int>(comm->collective.kind), plan->name,
+                            name_of(comm->range.type.dtype), comm->range.type.elements(),
+                            name_of(comm->range.region), comm->range.offset);
   return text;
 }
 

@@ -50,9 +50,8 @@ std::size_t lowest_gap(const std::vector<Interval>& taken, std::size_t bytes) {
 ArenaLayout plan_arena(const std::vector<Lifetime>& blocks) {
   std::vector<std::size_t> order(blocks.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
-  std::ranges::stable_sort(order, [&](std::size_t a, std::size_t b) {
-    return blocks[a].bytes > blocks[b].bytes;
-  });
+  std::ranges::stable_sort(
+      order, [&](std::size_t a, std::size_t b) { return blocks[a].bytes > blocks[b].bytes; });
 
   ArenaLayout layout{.offsets = std::vector<std::size_t>(blocks.size()), .bytes = 0, .floor = 0};
   std::vector<std::size_t> placed;
@@ -61,7 +60,8 @@ ArenaLayout plan_arena(const std::vector<Lifetime>& blocks) {
     taken.clear();
     for (std::size_t other : placed)
       if (overlap_in_time(blocks[block], blocks[other]))
-        taken.push_back({layout.offsets[other], layout.offsets[other] + aligned(blocks[other].bytes)});
+        taken.push_back(
+            {layout.offsets[other], layout.offsets[other] + aligned(blocks[other].bytes)});
     std::ranges::sort(taken, {}, &Interval::begin);
     layout.offsets[block] = lowest_gap(taken, aligned(blocks[block].bytes));
     layout.bytes = std::max(layout.bytes, layout.offsets[block] + aligned(blocks[block].bytes));

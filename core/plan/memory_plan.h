@@ -1,5 +1,5 @@
-// Arena layout by liveness: each tensor gets an offset so that tensors alive at the same time never overlap. Pure, so
-// that it can be tested on generated lifetimes.
+// Arena layout by liveness: each tensor gets an offset so that tensors alive at the same time never
+// overlap. Pure, so that it can be tested on generated lifetimes.
 #pragma once
 
 #include <cstddef>
@@ -16,7 +16,8 @@ struct Lifetime {
 struct ArenaLayout {
   std::vector<std::size_t> offsets;  ///< by block, aligned to kArenaAlignment
   std::size_t bytes = 0;             ///< size of the arena
-  std::size_t floor = 0;             ///< largest sum of (aligned) blocks alive at one time; no layout is smaller
+  std::size_t floor =
+      0;  ///< largest sum of (aligned) blocks alive at one time; no layout is smaller
 };
 
 inline constexpr std::size_t kArenaAlignment = 256;

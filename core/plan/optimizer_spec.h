@@ -1,4 +1,5 @@
-// What the optimizer does after the last micro-step, resolved from the configuration: numbers only, nothing derived later.
+// What the optimizer does after the last micro-step, resolved from the configuration: numbers only,
+// nothing derived later.
 #pragma once
 
 #include <string>
@@ -12,8 +13,9 @@ struct OptimizerSpec {
   SgdOptions sgd;
   AdamWOptions adamw;
   double weight_decay = 0;
-  bool decay_all = false;    ///< false: matrices and filters only
-  FinishStepOptions finish;  ///< finish.nominal is the global batch; it divides the loss gradient too
+  bool decay_all = false;  ///< false: matrices and filters only
+  FinishStepOptions
+      finish;  ///< finish.nominal is the global batch; it divides the loss gradient too
 
   /// State slabs the update keeps: momentum, or two moments.
   std::size_t state_slabs() const { return kind == "sgd" ? 1 : 2; }

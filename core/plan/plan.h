@@ -1,5 +1,6 @@
-// Plan: what a rank does in one micro-step, fixed before training: ordered steps with their kernels, where each tensor
-// lies, when each bucket is reduced. It is printed, hashed and executed, and never changes.
+// Plan: what a rank does in one micro-step, fixed before training: ordered steps with their
+// kernels, where each tensor lies, when each bucket is reduced. It is printed, hashed and executed,
+// and never changes.
 #pragma once
 
 #include <cstddef>
@@ -25,7 +26,8 @@ struct Placement {
   TensorType type;
 };
 
-/// One parameter in the flat slabs. Parameters, gradients and each optimizer state share element offsets.
+/// One parameter in the flat slabs. Parameters, gradients and each optimizer state share element
+/// offsets.
 struct SlabSegment {
   ParamId parameter;
   std::string name;
@@ -34,16 +36,16 @@ struct SlabSegment {
   bool decay = true;
 };
 
-/// Bucket `b` is elements [begin, end) of the gradient slab; its size is a multiple of world x 256 bytes, and the padding
-/// behind its last parameter stays zero.
+/// Bucket `b` is elements [begin, end) of the gradient slab; its size is a multiple of world x 256
+/// bytes, and the padding behind its last parameter stays zero.
 struct Bucket {
-  std::size_t begin = 0, end = 0;                  ///< elements
+  std::size_t begin = 0, end = 0;                   ///< elements
   std::size_t first_segment = 0, last_segment = 0;  ///< [first, last) of SlabLayout::segments
 };
 
 struct SlabLayout {
   DType dtype = DType::kF32;
-  std::size_t elements = 0;  ///< of one slab, padding included
+  std::size_t elements = 0;           ///< of one slab, padding included
   std::vector<SlabSegment> segments;  ///< in the order in which gradients become final
   std::vector<Bucket> buckets;
   std::size_t bytes() const { return elements * size_of(dtype); }
@@ -59,7 +61,8 @@ struct ComputeStep {
   std::vector<Placement> inputs, outputs;
   Placement workspace;
 };
-/// Posts a collective on a range; it starts after the compute stream has reached this step and completes event `signal`.
+/// Posts a collective on a range; it starts after the compute stream has reached this step and
+/// completes event `signal`.
 struct CommStep {
   Collective collective;
   Placement range;
@@ -76,9 +79,9 @@ struct MarkStep {
 using Step = std::variant<ComputeStep, CommStep, WaitStep, MarkStep>;
 
 struct PlanMemory {
-  std::size_t arena = 0;             ///< bytes, with reuse
+  std::size_t arena = 0;  ///< bytes, with reuse
   std::size_t arena_without_reuse = 0;
-  std::size_t arena_floor = 0;       ///< largest sum of tensors alive at one time
+  std::size_t arena_floor = 0;  ///< largest sum of tensors alive at one time
   std::size_t input = 0, parameters = 0, gradients = 0, optimizer = 0;
   std::size_t total() const { return arena + input + parameters + gradients + optimizer; }
 };
@@ -86,7 +89,8 @@ struct PlanMemory {
 struct Plan {
   std::string name;  ///< "train first+last", "evaluate"
   std::vector<Step> steps;
-  std::vector<Placement> inputs;   ///< where the host puts the micro-batch, in the order of graph inputs
+  std::vector<Placement>
+      inputs;  ///< where the host puts the micro-batch, in the order of graph inputs
   std::vector<std::string> input_names;
   std::size_t events = 0;
   PlanMemory memory;

@@ -14,7 +14,8 @@ struct Storage {
 
 class Layout {
  public:
-  Layout(const Graph& graph, const std::vector<DraftStep>& steps, const std::map<ValueId, Placement>& fixed)
+  Layout(const Graph& graph, const std::vector<DraftStep>& steps,
+         const std::map<ValueId, Placement>& fixed)
       : graph_(graph), steps_(steps), fixed_(fixed) {
     for (std::size_t s = 0; s < steps.size(); ++s)
       for (const Operand& input : steps[s].inputs)
@@ -37,7 +38,8 @@ class Layout {
     result.placements = outside_;
     for (const auto& [value, storage] : storage_of_) {
       const TensorType& type = graph_.value(value).type;
-      result.placements[value] = {.region = Region::kArena, .offset = arena.offsets[storage], .type = type};
+      result.placements[value] = {
+          .region = Region::kArena, .offset = arena.offsets[storage], .type = type};
       result.memory.arena_without_reuse += type.bytes();
     }
     for (std::size_t s = 0; s < steps_.size(); ++s) {
@@ -53,7 +55,8 @@ class Layout {
   void place_output(std::size_t s, int output) {
     const ValueId value = steps_[s].outputs[static_cast<std::size_t>(output)].value;
     if (const Placement* outside = viewed_outside(steps_[s])) {
-      outside_[value] = {.region = outside->region, .offset = outside->offset, .type = graph_.value(value).type};
+      outside_[value] = {
+          .region = outside->region, .offset = outside->offset, .type = graph_.value(value).type};
       return;
     }
     std::optional<std::size_t> shared = storage_to_share(s, output);
@@ -70,11 +73,13 @@ class Layout {
   const Placement* viewed_outside(const DraftStep& draft) const {
     if (draft.definition == nullptr || !draft.definition->is_view) return nullptr;
     for (const auto* places : {&fixed_, &outside_})
-      if (const auto found = places->find(draft.inputs[0].value); found != places->end()) return &found->second;
+      if (const auto found = places->find(draft.inputs[0].value); found != places->end())
+        return &found->second;
     return nullptr;
   }
 
-  /// The storage of an input that this output may use: a view's always, another's if all values in it die here.
+  /// The storage of an input that this output may use: a view's always, another's if all values in
+  /// it die here.
   std::optional<std::size_t> storage_to_share(std::size_t s, int output) const {
     const DraftStep& draft = steps_[s];
     if (draft.definition == nullptr) return std::nullopt;
@@ -82,8 +87,10 @@ class Layout {
     const ValueId value = draft.outputs[static_cast<std::size_t>(output)].value;
     for (const InPlace& pair : draft.definition->in_place) {
       if (pair.output != output) continue;
-      const std::optional<std::size_t> storage = storage_of(draft.inputs[static_cast<std::size_t>(pair.input)]);
-      if (storage && storages_[*storage].last == s && storages_[*storage].bytes == graph_.value(value).type.bytes())
+      const std::optional<std::size_t> storage =
+          storage_of(draft.inputs[static_cast<std::size_t>(pair.input)]);
+      if (storage && storages_[*storage].last == s &&
+          storages_[*storage].bytes == graph_.value(value).type.bytes())
         return storage;
     }
     return std::nullopt;

@@ -1,5 +1,6 @@
-// Layout pass: gives every intermediate value of a step list its place in the arena, sharing memory between views, between
-// an input that dies and the output that may overwrite it, and between values that are never alive together.
+// Layout pass: gives every intermediate value of a step list its place in the arena, sharing memory
+// between views, between an input that dies and the output that may overwrite it, and between
+// values that are never alive together.
 #pragma once
 
 #include <map>
@@ -18,7 +19,7 @@ struct Operand {
 
 /// A step of the plan before the arena is laid out.
 struct DraftStep {
-  ComputeStep step;  ///< inputs, outputs and workspace still empty
+  ComputeStep step;                          ///< inputs, outputs and workspace still empty
   const OpDefinition* definition = nullptr;  ///< null for steps on slabs
   std::vector<Operand> inputs, outputs;
 };

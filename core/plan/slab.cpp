@@ -7,7 +7,9 @@ namespace {
 
 constexpr std::size_t kAlignment = 256;  // bytes
 
-std::size_t round_up(std::size_t n, std::size_t multiple) { return (n + multiple - 1) / multiple * multiple; }
+std::size_t round_up(std::size_t n, std::size_t multiple) {
+  return (n + multiple - 1) / multiple * multiple;
+}
 
 }  // namespace
 
@@ -30,25 +32,29 @@ ReadyList ready_list(const Graph& graph) {
     std::size_t last = 0;
     for (ValueId contribution : parameter.contributions)
       last = std::max(last, graph.value(contribution).producer.index());
-    ready.push_back({.parameter = ParamId(i),
-                     .name = parameter.name,
-                     .elements = static_cast<std::size_t>(graph.value(parameter.value).type.elements()),
-                     .ready_op = last});
+    ready.push_back(
+        {.parameter = ParamId(i),
+         .name = parameter.name,
+         .elements = static_cast<std::size_t>(graph.value(parameter.value).type.elements()),
+         .ready_op = last});
   }
   std::ranges::stable_sort(ready, {}, &ReadyParameter::ready_op);
   return ready;
 }
 
-SlabLayout slab_layout(const Graph& graph, const ReadyList& ready, const std::vector<BucketRange>& ranges,
-                       int world_size) {
+SlabLayout slab_layout(const Graph& graph, const ReadyList& ready,
+                       const std::vector<BucketRange>& ranges, int world_size) {
   SlabLayout layout{.dtype = graph.compute_dtype(), .elements = 0, .segments = {}, .buckets = {}};
   const std::size_t alignment = kAlignment / size_of(layout.dtype);
   std::size_t covered = 0;
   for (const BucketRange& range : ranges) {
-    DDP_CHECK(range.begin == covered && range.end > range.begin, "bucket [{}, {}) follows parameter {}", range.begin,
-              range.end, covered);
+    DDP_CHECK(range.begin == covered && range.end > range.begin,
+              "bucket [{}, {}) follows parameter {}", range.begin, range.end, covered);
     covered = range.end;
-    Bucket bucket{.begin = layout.elements, .end = 0, .first_segment = range.begin, .last_segment = range.end};
+    Bucket bucket{.begin = layout.elements,
+                  .end = 0,
+                  .first_segment = range.begin,
+                  .last_segment = range.end};
     std::size_t offset = bucket.begin;
     for (std::size_t i = range.begin; i < range.end; ++i) {
       const Parameter& parameter = graph.parameters()[ready[i].parameter.index()];
@@ -59,11 +65,13 @@ SlabLayout slab_layout(const Graph& graph, const ReadyList& ready, const std::ve
                                  .decay = parameter.decay});
       offset = round_up(offset + ready[i].elements, alignment);
     }
-    bucket.end = bucket.begin + round_up(offset - bucket.begin, alignment * static_cast<std::size_t>(world_size));
+    bucket.end = bucket.begin +
+                 round_up(offset - bucket.begin, alignment * static_cast<std::size_t>(world_size));
     layout.elements = bucket.end;
     layout.buckets.push_back(bucket);
   }
-  DDP_CHECK(covered == ready.size(), "the buckets cover {} of {} parameters", covered, ready.size());
+  DDP_CHECK(covered == ready.size(), "the buckets cover {} of {} parameters", covered,
+            ready.size());
   return layout;
 }
 

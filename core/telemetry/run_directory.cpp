@@ -70,8 +70,8 @@ Contents contents_of(const fs::path& root) {
 
 void remove_run(Contents contents, const RunDirectory& run) {
   // The configuration goes last: it marks the directory as a run should the removal be interrupted.
-  std::ranges::stable_partition(contents.run_files,
-                                [&](const fs::path& file) { return file != run.config(); });
+  std::ranges::partition(contents.run_files,
+                         [&](const fs::path& file) { return file != run.config(); });
   for (const fs::path& file : contents.run_files) {
     std::error_code error;
     fs::remove(file, error);

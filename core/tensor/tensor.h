@@ -1,5 +1,5 @@
-// Buffer owns memory; TensorView says how to read it and owns nothing. Both are what kernels, communicators and files
-// pass around. Memory of a Buffer is aligned to 4096 bytes and zeroed.
+// Buffer owns memory; TensorView says how to read it and owns nothing. Both are what kernels,
+// communicators and files pass around. Memory of a Buffer is aligned to 4096 bytes and zeroed.
 #pragma once
 
 #include <cstddef>
@@ -28,7 +28,8 @@ struct TensorView {
 
   template <class T>
   T* as() const {
-    DDP_CHECK(dtype_of<T> == type.dtype, "a tensor of {} is read as {}", name_of(type.dtype), name_of(dtype_of<T>));
+    DDP_CHECK(dtype_of<T> == type.dtype, "a tensor of {} is read as {}", name_of(type.dtype),
+              name_of(dtype_of<T>));
     return static_cast<T*>(data);
   }
   template <class T>
@@ -39,7 +40,8 @@ struct TensorView {
   std::size_t bytes() const { return type.bytes(); }
 };
 
-/// Move-only owner of a block of memory; the deleter belongs to whoever allocated it (host or device).
+/// Move-only owner of a block of memory; the deleter belongs to whoever allocated it (host or
+/// device).
 class Buffer {
  public:
   Buffer() = default;

@@ -26,31 +26,32 @@ void upload(const MicroBatch& batch, Backend& backend, const Executor& executor)
   upload(batch.sample_ids, backend, executor.input(InputIndex::kSampleIds));
 }
 
-Evaluator::Evaluator(const Program& program, Backend& backend, const RunMemory& memory, World& world,
-                     const Dataset& dataset, const Options& options)
+Evaluator::Evaluator(const Program& program, Backend& backend, const RunMemory& memory,
+                     World& world, const Dataset& dataset, const Options& options)
     : backend_(backend),
       world_(world),
       dataset_(dataset),
       options_(options),
-      micro_batch_(program.options().micro_batch),
+      batch_(program.options().evaluation_batch),
       state_(backend.allocate(sizeof(StepState))),
-      executor_(program.evaluation(), backend, memory, nullptr, reinterpret_cast<StepState*>(state_.data())) {}
+      executor_(program.evaluation(), backend, memory, nullptr,
+                reinterpret_cast<StepState*>(state_.data())) {}
 
 Evaluation Evaluator::run() {
   StepState state;
   backend_.upload(state_.data(), &state, sizeof(state));
 
-  // Micro-batch `number` of this rank is micro-batch number * ranks + rank of the set.
+  // Batch `number` of this rank is batch number * ranks + rank of the set.
   const std::int64_t size = dataset_.info().size;
   const std::int64_t ranks = world_.size(), rank = world_.rank();
-  const SampleIndex index = [=, micro_batch = micro_batch_](std::int64_t number, std::int64_t item) {
-    const std::int64_t sample = (number * ranks + rank) * micro_batch + item;
+  const SampleIndex index = [=, batch = batch_](std::int64_t number, std::int64_t item) {
+    const std::int64_t sample = (number * ranks + rank) * batch + item;
     return sample < size ? sample : -1;
   };
-  const std::int64_t batches = (size + micro_batch_ - 1) / micro_batch_;
+  const std::int64_t batches = (size + batch_ - 1) / batch_;
   const std::int64_t mine = (batches - rank + ranks - 1) / ranks;
   Loader loader(dataset_, index,
-                {.micro_batch = micro_batch_,
+                {.micro_batch = batch_,
                  .first = 0,
                  .count = mine,
                  .threads = options_.loader_threads,
@@ -61,7 +62,8 @@ Evaluation Evaluator::run() {
   }
 
   backend_.download(&state, state_.data(), sizeof(state));
-  // A rank without a finite loss contributes none: it is said by the count of samples that are not finite.
+  // A rank without a finite loss contributes none: it is said by the count of samples that are not
+  // finite.
   const double loss = std::isfinite(state.loss_sum) ? state.loss_sum : 0;
   std::array<std::int64_t, 5> sums{
       static_cast<std::int64_t>(state.weight_sum), static_cast<std::int64_t>(state.correct_top1),

@@ -1,5 +1,6 @@
-// Exact evaluation: every sample once, for any size and number of ranks. Counts are integers and the loss is summed on a
-// fixed grid, so that the result is the same bytes however the samples are spread.
+// Exact evaluation: every sample once, for any size and number of ranks. Counts are integers and
+// the loss is summed on a fixed grid, so that the result is the same bytes however the samples are
+// spread.
 #pragma once
 
 #include <vector>
@@ -23,8 +24,8 @@ class Evaluator {
     int loader_threads = 1;
     int prefetch = 4;
   };
-  Evaluator(const Program& program, Backend& backend, const RunMemory& memory, World& world, const Dataset& dataset,
-            const Options& options);
+  Evaluator(const Program& program, Backend& backend, const RunMemory& memory, World& world,
+            const Dataset& dataset, const Options& options);
 
   /// Collective: every rank scores its share. Parameters are left as they are.
   Evaluation run();
@@ -34,7 +35,7 @@ class Evaluator {
   World& world_;
   const Dataset& dataset_;
   Options options_;
-  std::int64_t micro_batch_;
+  std::int64_t batch_;
   Buffer state_;  ///< evaluation's own StepState: training's must not notice
   Executor executor_;
 };

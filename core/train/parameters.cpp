@@ -22,7 +22,8 @@ TensorType file_type(const Program& program, const Parameter& parameter) {
 }
 
 /// Where a segment lies in device memory.
-std::byte* device_data(const Program& program, const RunMemory& memory, const SlabSegment& segment) {
+std::byte* device_data(const Program& program, const RunMemory& memory,
+                       const SlabSegment& segment) {
   return memory.base(Region::kParameters) + segment.offset * size_of(program.layout().dtype);
 }
 
@@ -45,10 +46,11 @@ void fill_initial(const Parameter& parameter, PhiloxKey key, std::span<T> elemen
   }
 }
 
-void store(const Program& program, Backend& backend, const RunMemory& memory, const SlabSegment& segment,
-           std::span<const std::byte> in_file_layout) {
+void store(const Program& program, Backend& backend, const RunMemory& memory,
+           const SlabSegment& segment, std::span<const std::byte> in_file_layout) {
   std::vector<std::byte> in_memory(in_file_layout.size());
-  permute_from_file(parameter_of(program, segment).file, size_of(program.layout().dtype), in_file_layout, in_memory);
+  permute_from_file(parameter_of(program, segment).file, size_of(program.layout().dtype),
+                    in_file_layout, in_memory);
   backend.upload(device_data(program, memory, segment), in_memory.data(), in_memory.size());
 }
 
@@ -61,14 +63,17 @@ void initialize_parameters(const Program& program, Backend& backend, const RunMe
                                      hash64(std::as_bytes(std::span(parameter.name))));
     std::vector<std::byte> bytes(file_type(program, parameter).bytes());
     if (program.layout().dtype == DType::kF64)
-      fill_initial(parameter, key, std::span(reinterpret_cast<double*>(bytes.data()), segment.elements));
+      fill_initial(parameter, key,
+                   std::span(reinterpret_cast<double*>(bytes.data()), segment.elements));
     else
-      fill_initial(parameter, key, std::span(reinterpret_cast<float*>(bytes.data()), segment.elements));
+      fill_initial(parameter, key,
+                   std::span(reinterpret_cast<float*>(bytes.data()), segment.elements));
     store(program, backend, memory, segment, bytes);
   }
 }
 
-std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend, const RunMemory& memory) {
+std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend,
+                                           const RunMemory& memory) {
   std::vector<NamedTensor> tensors(program.graph().parameters().size());
   std::vector<std::byte> in_memory;
   for (const SlabSegment& segment : program.layout().segments) {
@@ -83,7 +88,8 @@ std::vector<NamedTensor> export_parameters(const Program& program, Backend& back
   return tensors;
 }
 
-void import_parameters(const Program& program, Backend& backend, const RunMemory& memory, const SafetensorsFile& file) {
+void import_parameters(const Program& program, Backend& backend, const RunMemory& memory,
+                       const SafetensorsFile& file) {
   for (const SlabSegment& segment : program.layout().segments) {
     const Parameter& parameter = parameter_of(program, segment);
     store(program, backend, memory, segment,
@@ -92,10 +98,12 @@ void import_parameters(const Program& program, Backend& backend, const RunMemory
   for (const FileTensor& tensor : file.tensors())
     if (std::ranges::find(program.graph().parameters(), tensor.name, &Parameter::name) ==
         program.graph().parameters().end())
-      throw StorageError("the weight file holds a tensor '{}' that the model does not have", tensor.name);
+      throw StorageError("the weight file holds a tensor '{}' that the model does not have",
+                         tensor.name);
 }
 
-void check_replicas(const Program& program, Backend& backend, const RunMemory& memory, World& world) {
+void check_replicas(const Program& program, Backend& backend, const RunMemory& memory,
+                    World& world) {
   std::vector<std::uint64_t> hashes;
   std::vector<std::byte> bytes;
   for (const SlabSegment& segment : program.layout().segments) {
@@ -103,12 +111,14 @@ void check_replicas(const Program& program, Backend& backend, const RunMemory& m
     backend.download(bytes.data(), device_data(program, memory, segment), bytes.size());
     hashes.push_back(hash64(bytes));
   }
-  const std::string mine(reinterpret_cast<const char*>(hashes.data()), hashes.size() * sizeof(hashes[0]));
+  const std::string mine(reinterpret_cast<const char*>(hashes.data()),
+                         hashes.size() * sizeof(hashes[0]));
   const std::vector<std::string> all = world.gather(mine);
   for (std::size_t i = 0; i < hashes.size(); ++i) {
     std::vector<std::string> values;
     for (int rank = 0; rank < world.size(); ++rank)
-      values.push_back(all[static_cast<std::size_t>(rank)].substr(i * sizeof(hashes[0]), sizeof(hashes[0])));
+      values.push_back(
+          all[static_cast<std::size_t>(rank)].substr(i * sizeof(hashes[0]), sizeof(hashes[0])));
     std::vector<int> different;
     for (int rank = 1; rank < world.size(); ++rank)
       if (values[static_cast<std::size_t>(rank)] != values[0]) different.push_back(rank);
@@ -117,7 +127,8 @@ void check_replicas(const Program& program, Backend& backend, const RunMemory& m
           {.rank = different.front(),
            .code = ExitCode::kCommunication,
            .sentence = fmt::format(
-               "parameter '{}' is not the same on all ranks: {} {} from rank 0. The replicas have drifted apart: check "
+               "parameter '{}' is not the same on all ranks: {} {} from rank 0. The replicas have "
+               "drifted apart: check "
                "the memory and links of these devices, and start again from the last good weights",
                program.layout().segments[i].name,
                different.size() == 1 ? fmt::format("rank {}", different[0])

@@ -1,5 +1,6 @@
-// Parameters of a program as named tensors: how they start, how they are compared between ranks, and how they go to and
-// come from weight files. The slab's layout stays inside; names and file layouts are what the outside sees.
+// Parameters of a program as named tensors: how they start, how they are compared between ranks,
+// and how they go to and come from weight files. The slab's layout stays inside; names and file
+// layouts are what the outside sees.
 #pragma once
 
 #include <string>
@@ -23,14 +24,17 @@ struct NamedTensor {
 };
 
 /// Copies of all parameters in file layout, in the order of the graph.
-std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend, const RunMemory& memory);
+std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend,
+                                           const RunMemory& memory);
 
-/// The inverse: fills the slab from a weight file. StorageError (exit 7) naming the tensor when one is missing, has
-/// another type, or has no place in the model.
-void import_parameters(const Program& program, Backend& backend, const RunMemory& memory, const SafetensorsFile& file);
+/// The inverse: fills the slab from a weight file. StorageError (exit 7) naming the tensor when one
+/// is missing, has another type, or has no place in the model.
+void import_parameters(const Program& program, Backend& backend, const RunMemory& memory,
+                       const SafetensorsFile& file);
 
-/// Collective. Compares the checksum of every parameter between ranks; AgreedFailure (exit 6) naming the first tensor
-/// that differs and the ranks.
-void check_replicas(const Program& program, Backend& backend, const RunMemory& memory, World& world);
+/// Collective. Compares the checksum of every parameter between ranks; AgreedFailure (exit 6)
+/// naming the first tensor that differs and the ranks.
+void check_replicas(const Program& program, Backend& backend, const RunMemory& memory,
+                    World& world);
 
 }  // namespace ddp

@@ -15,9 +15,8 @@ struct Inputs {
   Value images, labels, weights, sample_ids;
 };
 
-/// The same inputs in the same order in every graph: the plans share one input region.
-Inputs add_inputs(Graph& graph, const ProgramOptions& options) {
-  const std::int64_t n = options.micro_batch;
+/// The same inputs in the same order in every graph, for `n` samples.
+Inputs add_inputs(Graph& graph, const ProgramOptions& options, std::int64_t n) {
   const Shape& image = options.image;
   return {.images = graph.input("images", {Shape{n, image[0], image[1], image[2]}, DType::kU8}),
           .labels = graph.input("labels", {Shape{n}, DType::kI32}),
@@ -27,17 +26,18 @@ Inputs add_inputs(Graph& graph, const ProgramOptions& options) {
 
 std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
-  const Inputs in = add_inputs(*graph, options);
+  const Inputs in = add_inputs(*graph, options, options.micro_batch);
   const Value images = augment(in.images, in.sample_ids,
                                {.normalize = {.mean = options.mean, .stddev = options.stddev},
                                 .crop_pad = options.crop_pad,
                                 .flip = options.flip,
                                 .seed = options.seed});
   const Value logits = options.model(*graph, images, in.sample_ids, /*training=*/true);
-  const Value losses =
-      softmax_cross_entropy(logits, in.labels, in.weights, {.label_smoothing = options.label_smoothing});
+  const Value losses = softmax_cross_entropy(logits, in.labels, in.weights,
+                                             {.label_smoothing = options.label_smoothing});
   score(losses, logits, in.labels, in.weights, /*exact=*/false);
-  const Value seed = fill(*graph, "loss_seed", losses.type(), 1.0 / options.optimizer.finish.nominal);
+  const Value seed =
+      fill(*graph, "loss_seed", losses.type(), 1.0 / options.optimizer.finish.nominal);
   differentiate(*graph, losses, seed);
   fuse_epilogues(*graph);
   return graph;
@@ -45,15 +45,17 @@ std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
 
 std::unique_ptr<Graph> evaluation_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
-  const Inputs in = add_inputs(*graph, options);
+  const Inputs in = add_inputs(*graph, options, options.evaluation_batch);
   const Value images = normalize(in.images, {.mean = options.mean, .stddev = options.stddev});
   const Value logits = options.model(*graph, images, in.sample_ids, /*training=*/false);
-  score(softmax_cross_entropy(logits, in.labels, in.weights, {}), logits, in.labels, in.weights, /*exact=*/true);
+  score(softmax_cross_entropy(logits, in.labels, in.weights, {}), logits, in.labels, in.weights,
+        /*exact=*/true);
   fuse_epilogues(*graph);
   return graph;
 }
 
-/// The slab layout follows the training graph; the evaluation graph finds its parameters in it by name.
+/// The slab layout follows the training graph; the evaluation graph finds its parameters in it by
+/// name.
 SlabLayout layout_for(const SlabLayout& training, const Graph& graph) {
   SlabLayout layout = training;
   for (SlabSegment& segment : layout.segments) {

@@ -1,5 +1,6 @@
-// Program: everything that is built before the first step, for one rank: the training and evaluation graphs and all plans
-// over one slab layout. Pure: the same options give the same program on every rank.
+// Program: everything that is built before the first step, for one rank: the training and
+// evaluation graphs and all plans over one slab layout. Pure: the same options give the same
+// program on every rank.
 #pragma once
 
 #include <functional>
@@ -11,8 +12,10 @@
 
 namespace ddp {
 
-/// Builds a model: images in compute dtype -> logits. `training` graphs have dropout, which draws by `sample_ids`.
-using ModelFunction = std::function<Value(Graph& graph, Value images, Value sample_ids, bool training)>;
+/// Builds a model: images in compute dtype -> logits. `training` graphs have dropout, which draws
+/// by `sample_ids`.
+using ModelFunction =
+    std::function<Value(Graph& graph, Value images, Value sample_ids, bool training)>;
 /// Cuts the gradients into buckets: comm::bucket_plan with its limits bound.
 using BucketFunction = std::function<std::vector<BucketRange>(const ReadyList& ready)>;
 
@@ -23,6 +26,9 @@ struct ProgramOptions {
   int classes = 10;
   std::vector<double> mean, stddev;  ///< per channel, of pixels in [0, 1]
   std::int64_t micro_batch = 64, accum = 1;
+  /// Samples of an evaluation batch. Fixed whatever the ranks and the micro-batch are, so that a
+  /// sample meets the same arithmetic everywhere and an evaluation gives the same bytes.
+  std::int64_t evaluation_batch = 64;
   int world_size = 1;
   DType compute = DType::kF32;
   std::uint64_t seed = 1;
@@ -31,7 +37,8 @@ struct ProgramOptions {
   double label_smoothing = 0;
   bool overlap = true;
   OptimizerSpec optimizer;
-  std::string settings;  ///< lines of the configuration that must agree on all ranks; part of the schedule hash
+  std::string settings;  ///< lines of the configuration that must agree on all ranks; part of the
+                         ///< schedule hash
   BackendKind backend = BackendKind::kCpu;
   KernelContext kernels;
 };
@@ -58,7 +65,8 @@ class Program {
   ProgramOptions options_;
   std::unique_ptr<Graph> train_graph_, evaluation_graph_;
   SlabLayout layout_;
-  Plan first_, inner_, last_, only_;  ///< micro-steps; with accum 1 there is `only_`, otherwise the other three
+  Plan first_, inner_, last_,
+      only_;  ///< micro-steps; with accum 1 there is `only_`, otherwise the other three
   Plan evaluation_;
   std::string schedule_text_;
 };

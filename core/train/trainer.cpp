@@ -32,7 +32,9 @@ class RunningFigures {
     return n == 0 ? std::nan("") : sum / static_cast<double>(n);
   }
   double samples_per_second() const { return seconds_ > 0 ? samples_ / seconds_ : 0; }
-  double exposed_ms() const { return count_ == 0 ? 0 : exposed_ * 1e3 / static_cast<double>(count_); }
+  double exposed_ms() const {
+    return count_ == 0 ? 0 : exposed_ * 1e3 / static_cast<double>(count_);
+  }
 
  private:
   static constexpr std::int64_t kWarmUpSteps = 10;
@@ -62,14 +64,15 @@ Trainer::Trainer(const Program& program, Backend& backend, const RunMemory& memo
       sampler_(train.info().size, options.global_batch, options.drop_last, options.seed),
       device_state_(reinterpret_cast<StepState*>(memory.base(Region::kState))) {
   const std::int64_t accum = program.options().accum, micro_batch = program.options().micro_batch;
-  // Micro-batch number step * accum + q of this rank is micro-batch rank * accum + q of that step's global batch.
+  // Micro-batch number step * accum + q of this rank is micro-batch rank * accum + q of that step's
+  // global batch.
   index_ = [this, accum, micro_batch, rank = world.rank()](std::int64_t number, std::int64_t item) {
     const std::int64_t in_step = rank * accum + number % accum;
     return sampler_.sample(number / accum, in_step * micro_batch + item);
   };
   for (std::int64_t q = 0; q < std::min<std::int64_t>(accum, 3); ++q)
-    executors_.push_back(std::make_unique<Executor>(program.micro_step(q == 2 ? accum - 1 : q), backend, memory,
-                                                    communicator));
+    executors_.push_back(std::make_unique<Executor>(program.micro_step(q == 2 ? accum - 1 : q),
+                                                    backend, memory, communicator));
   if (validation != nullptr)
     evaluator_ = std::make_unique<Evaluator>(
         program, backend, memory, world, *validation,
@@ -78,7 +81,8 @@ Trainer::Trainer(const Program& program, Backend& backend, const RunMemory& memo
 
 Executor& Trainer::executor(std::int64_t q) {
   const std::int64_t last = program_.options().accum - 1;
-  return *(q == last ? executors_.back() : executors_[static_cast<std::size_t>(std::min<std::int64_t>(q, 1))]);
+  return *(q == last ? executors_.back()
+                     : executors_[static_cast<std::size_t>(std::min<std::int64_t>(q, 1))]);
 }
 
 TrainResult Trainer::run() {
@@ -94,8 +98,8 @@ TrainResult Trainer::run() {
   since_start_.lap();
   since_evaluation_.lap();
   while (result.steps < options_.steps && !result.stopped) {
-    current_step_ = result.steps + 1;
-    const StepReport report = train_step(loader);
+    hooks_.on_step_begin(result.steps + 1);
+    const StepReport report = train_step(loader, result.steps + 1);
     if (state_.diverged != 0) name_culprit(report.step);
     result.steps = report.step;
     result.epochs = report.epoch;
@@ -104,7 +108,8 @@ TrainResult Trainer::run() {
 
     const bool last = report.step == options_.steps;
     result.stopped = !last && state_.stop_votes > 0;
-    const bool due = options_.evaluate_every.steps > 0 && report.step % options_.evaluate_every.steps == 0;
+    const bool due =
+        options_.evaluate_every.steps > 0 && report.step % options_.evaluate_every.steps == 0;
     if (evaluator_ && (due || last || result.stopped || state_.evaluate_votes > 0)) {
       const Evaluation evaluation = evaluate();
       const bool best = better(evaluation, result.best_evaluation);
@@ -124,13 +129,13 @@ TrainResult Trainer::run() {
   return result;
 }
 
-StepReport Trainer::train_step(Loader& loader) {
+StepReport Trainer::train_step(Loader& loader, std::int64_t step) {
   Stopwatch whole;
   const double waited_before = loader.waited_seconds();
-  StepReport report{.step = current_step_};
+  StepReport report{.step = step};
   const bool evaluation_due = options_.evaluate_every.seconds > 0 && world_.rank() == 0 &&
                               since_evaluation_.seconds() >= options_.evaluate_every.seconds;
-  write_votes(wants_stop(current_step_) ? 1 : 0, evaluation_due ? 1 : 0);
+  write_votes(wants_stop(step) ? 1 : 0, evaluation_due ? 1 : 0);
   for (std::int64_t q = 0; q < program_.options().accum; ++q) {
     Executor& micro_step = executor(q);
     upload(loader.next(), backend_, micro_step);
@@ -149,7 +154,8 @@ StepReport Trainer::train_step(Loader& loader) {
 }
 
 bool Trainer::wants_stop(std::int64_t step) const {
-  return step == options_.stop_at_step || (hooks_.stop_requested != nullptr && hooks_.stop_requested->load()) ||
+  return step == options_.stop_at_step ||
+         (hooks_.stop_requested != nullptr && hooks_.stop_requested->load()) ||
          (options_.max_seconds > 0 && since_start_.seconds() >= options_.max_seconds);
 }
 
@@ -184,16 +190,19 @@ void Trainer::name_culprit(std::int64_t step) {
       throw AgreedFailure(
           {.rank = rank,
            .code = ExitCode::kDiverged,
-           .sentence = fmt::format(
-               "step {}: the loss or the gradient is not finite; the first bad tensor is {} on rank {}. The weights are "
-               "those of step {}. Try a lower --lr, --clip-norm 1 or a longer --warmup, or --on-nan skip to leave such "
-               "steps out",
-               step, name, rank, step - 1)});
+           .sentence = fmt::format("step {}: the loss or the gradient is not finite; the first bad "
+                                   "tensor is {} on rank {}. The weights are "
+                                   "those of step {}. Try a lower --lr, --clip-norm 1 or a longer "
+                                   "--warmup, or --on-nan skip to leave such "
+                                   "steps out",
+                                   step, name, rank, step - 1)});
   throw AgreedFailure(
       {.rank = kAllRanks,
        .code = ExitCode::kDiverged,
-       .sentence = fmt::format("step {}: every tensor is finite, but the sum of the gradients over micro-batches and "
-                               "ranks is not: it overflows. Try a lower --lr", step)});
+       .sentence = fmt::format(
+           "step {}: every tensor is finite, but the sum of the gradients over micro-batches and "
+           "ranks is not: it overflows. Try a lower --lr",
+           step)});
 }
 
 }  // namespace ddp

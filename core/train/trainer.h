@@ -1,5 +1,6 @@
-// Trainer: the loop over optimizer steps of one rank. It reads samples ahead, runs the plans, evaluates when due, and
-// stops when all ranks have agreed to. What happens to the figures (files, log lines) is the business of its hooks.
+// Trainer: the loop over optimizer steps of one rank. It reads samples ahead, runs the plans,
+// evaluates when due, and stops when all ranks have agreed to. What happens to the figures (files,
+// log lines) is the business of its hooks.
 #pragma once
 
 #include <atomic>
@@ -15,23 +16,23 @@
 namespace ddp {
 
 struct TrainerOptions {
-  std::int64_t steps = 0;            ///< of the whole run
+  std::int64_t steps = 0;  ///< of the whole run
   std::int64_t global_batch = 0;
   bool drop_last = true;
   std::uint64_t seed = 1;
-  Interval evaluate_every;           ///< and after the last step
-  std::int64_t stop_at_step = 0;     ///< 0: never
-  double max_seconds = 0;            ///< 0: no limit
-  bool stop_on_nan = true;           ///< false: skip the update
+  Interval evaluate_every;                ///< and after the last step
+  std::int64_t stop_at_step = 0;          ///< 0: never
+  double max_seconds = 0;                 ///< 0: no limit
+  bool stop_on_nan = true;                ///< false: skip the update
   std::int64_t check_replicas_every = 0;  ///< steps; 0: never
   int loader_threads = 1, prefetch = 4;
 };
 
 /// Figures of one optimizer step, equal on all ranks except the times, which are this rank's.
 struct StepReport {
-  std::int64_t step = 0;     ///< from 1
-  double epoch = 0;          ///< passes over the training samples, after this step
-  double loss = 0;           ///< mean over the samples of the global batch
+  std::int64_t step = 0;  ///< from 1
+  double epoch = 0;       ///< passes over the training samples, after this step
+  double loss = 0;        ///< mean over the samples of the global batch
   double learning_rate = 0;
   double gradient_norm = 0;  ///< before clipping
   double samples = 0;        ///< that counted: padding has weight zero
@@ -42,6 +43,8 @@ struct StepReport {
 };
 
 struct TrainerHooks {
+  /// Before step `step`, counted from 1, is computed.
+  std::function<void(std::int64_t step)> on_step_begin = [](std::int64_t) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
   /// After an evaluation; `best` when its top-1 is the highest so far (NaN never is).
   std::function<void(const StepReport&, const Evaluation&, bool best)> on_evaluation =
@@ -54,27 +57,27 @@ struct TrainResult {
   std::int64_t steps = 0;
   double epochs = 0;
   bool stopped = false;  ///< before the last step, by signal, --stop-at-step or --max-time
-  double train_loss = 0; ///< mean over the samples of the last epoch's worth of steps (fewer if fewer were run)
+  double train_loss =
+      0;  ///< mean over the samples of the last epoch's worth of steps (fewer if fewer were run)
   std::optional<Evaluation> last_evaluation, best_evaluation;
   std::int64_t best_step = 0;
-  double samples_per_second = 0;   ///< training only, first steps left out as warm-up where there are enough
-  double exposed_ms = 0;           ///< mean per step, this rank
+  double samples_per_second =
+      0;                  ///< training only, first steps left out as warm-up where there are enough
+  double exposed_ms = 0;  ///< mean per step, this rank
 };
 
 class Trainer {
  public:
   /// `communicator` is null at world size 1. `validation` may be null: no evaluation.
-  Trainer(const Program& program, Backend& backend, const RunMemory& memory, World& world, Communicator* communicator,
-          const Dataset& train, const Dataset* validation, const TrainerOptions& options, TrainerHooks hooks);
+  Trainer(const Program& program, Backend& backend, const RunMemory& memory, World& world,
+          Communicator* communicator, const Dataset& train, const Dataset* validation,
+          const TrainerOptions& options, TrainerHooks hooks);
 
   /// Collective. Throws AgreedFailure (exit 8) when a step is not finite under --on-nan stop.
   TrainResult run();
 
-  /// Where the run is, for the report of a failure: the step being computed, from 1.
-  std::int64_t current_step() const { return current_step_; }
-
  private:
-  StepReport train_step(Loader& loader);
+  StepReport train_step(Loader& loader, std::int64_t step);
   void write_votes(double stop, double evaluate);
   [[noreturn]] void name_culprit(std::int64_t step);
   Evaluation evaluate();
@@ -95,7 +98,6 @@ class Trainer {
   StepState* device_state_;
   StepState state_;  ///< host copy of the last step
   Stopwatch since_start_, since_evaluation_;
-  std::int64_t current_step_ = 0;
 };
 
 }  // namespace ddp

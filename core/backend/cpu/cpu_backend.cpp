@@ -58,11 +58,16 @@ CpuBackend::CpuBackend(int threads) : threads_(threads) {
 }
 
 std::string CpuBackend::device_name() const {
-  return fmt::format("{}, {} {}", processor_model(), threads_, threads_ == 1 ? "thread" : "threads");
+  return fmt::format("{}, {} {}", processor_model(), threads_,
+                     threads_ == 1 ? "thread" : "threads");
 }
 
-void CpuBackend::upload(void* device, const void* host, std::size_t bytes) { std::memcpy(device, host, bytes); }
-void CpuBackend::download(void* host, const void* device, std::size_t bytes) { std::memcpy(host, device, bytes); }
+void CpuBackend::upload(void* device, const void* host, std::size_t bytes) {
+  std::memcpy(device, host, bytes);
+}
+void CpuBackend::download(void* host, const void* device, std::size_t bytes) {
+  std::memcpy(host, device, bytes);
+}
 
 std::string CpuBackend::library_versions() const { return openblas_get_config(); }
 

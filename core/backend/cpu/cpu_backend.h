@@ -1,5 +1,6 @@
-// The CPU backend: kernels compute at once on the calling thread (and its OpenMP team), so the compute stream is the
-// calling thread itself. Events are real, since collectives complete on a progress thread.
+// The CPU backend: kernels compute at once on the calling thread (and its OpenMP team), so the
+// compute stream is the calling thread itself. Events are real, since collectives complete on a
+// progress thread.
 #pragma once
 
 #include <condition_variable>

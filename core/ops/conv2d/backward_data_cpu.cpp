@@ -33,7 +33,7 @@ std::vector<Residue> residues_of(const Conv2dGeometry& g) {
     residues.push_back({.value = a,
                         .taps = taps,
                         .begin = begin,
-                        .first = taps == 0 ? 0 : (begin + g.pad - a) / g.stride - (taps - 1)});
+                        .first = taps == 0 ? 0 : (begin + g.pad) / g.stride - (taps - 1)});
   }
   return residues;
 }

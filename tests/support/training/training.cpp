@@ -13,24 +13,27 @@ namespace ddp::test {
 namespace {
 
 std::unique_ptr<Dataset> data_for(const TrainingRun& run, Split split) {
-  return open_dataset({.data = "synthetic",
-                       .limit = 0,
-                       .synthetic_size = split == Split::kTrain ? run.train_samples : run.validation_samples,
-                       .synthetic_image = Shape{12, 12, 1},
-                       .classes = 10,
-                       .seed = run.seed},
-                      split);
+  return open_dataset(
+      {.data = "synthetic",
+       .limit = 0,
+       .synthetic_size = split == Split::kTrain ? run.train_samples : run.validation_samples,
+       .synthetic_image = Shape{12, 12, 1},
+       .classes = 10,
+       .seed = run.seed},
+      split);
 }
 
 std::string hash_of(const std::vector<NamedTensor>& tensors) {
   std::string text;
-  for (const NamedTensor& tensor : tensors) text += hash64_hex(std::span<const std::byte>(tensor.bytes));
+  for (const NamedTensor& tensor : tensors)
+    text += hash64_hex(std::span<const std::byte>(tensor.bytes));
   return text;
 }
 
 double element(const NamedTensor& tensor, std::size_t i) {
-  return tensor.type.dtype == DType::kF64 ? reinterpret_cast<const double*>(tensor.bytes.data())[i]
-                                          : static_cast<double>(reinterpret_cast<const float*>(tensor.bytes.data())[i]);
+  return tensor.type.dtype == DType::kF64
+             ? reinterpret_cast<const double*>(tensor.bytes.data())[i]
+             : static_cast<double>(reinterpret_cast<const float*>(tensor.bytes.data())[i]);
 }
 
 }  // namespace
@@ -38,9 +41,12 @@ double element(const NamedTensor& tensor, std::size_t i) {
 ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) {
   ProgramOptions options;
   options.model = [&run](Graph& graph, Value images, Value sample_ids, bool training) {
-    return models::find_model(run.model)
-        .build(graph, images,
-               {.classes = 10, .dropout = run.dropout, .training = training, .seed = run.seed, .sample_ids = sample_ids});
+    return models::find_model(run.model).build(graph, images,
+                                               {.classes = 10,
+                                                .dropout = run.dropout,
+                                                .training = training,
+                                                .seed = run.seed,
+                                                .sample_ids = sample_ids});
   };
   options.buckets = [&run](const ReadyList& ready) {
     return comm::bucket_plan(ready, comm::LinkModel{},

@@ -1,11 +1,12 @@
-// A whole small training run inside a test: program, memory and trainer on ranks that are threads of this process.
-// States the run in a few numbers, so that tests compare runs and nothing else.
+// A whole small training run inside a test: program, memory and trainer on ranks that are threads
+// of this process. States the run in a few numbers, so that tests compare runs and nothing else.
 #pragma once
 
 #include <functional>
 #include <string>
 #include <vector>
 
+#include "core/train/parameters.h"
 #include "core/train/trainer.h"
 
 namespace ddp::test {
@@ -29,9 +30,9 @@ struct TrainingRun {
 };
 
 struct TrainingOutcome {
-  std::vector<StepReport> steps;             ///< of rank 0
-  std::vector<NamedTensor> weights;          ///< of rank 0
-  std::vector<std::string> replica_hashes;   ///< of the weights, by rank
+  std::vector<StepReport> steps;            ///< of rank 0
+  std::vector<NamedTensor> weights;         ///< of rank 0
+  std::vector<std::string> replica_hashes;  ///< of the weights, by rank
   Evaluation evaluation;
 };
 

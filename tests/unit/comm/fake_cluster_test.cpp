@@ -1,5 +1,7 @@
 #include "comm/fake/fake_cluster.h"
 
+#include <algorithm>
+#include <array>
 #include <atomic>
 #include <tuple>
 
@@ -20,16 +22,19 @@ std::vector<Law> all_laws() {
 
 class FakeLaws : public testing::TestWithParam<std::tuple<Law, int>> {};
 
+int ranks_of(const std::tuple<Law, int>& parameter) {
+  return std::max(std::get<1>(parameter), std::get<0>(parameter).least_ranks);
+}
+
 TEST_P(FakeLaws, Hold) {
-  const auto& [law, ranks] = GetParam();
-  FakeCluster(std::max(ranks, law.least_ranks), kLawChunkBytes).run(law.holds);
+  FakeCluster(ranks_of(GetParam()), kLawChunkBytes).run(std::get<0>(GetParam()).holds);
 }
 
 INSTANTIATE_TEST_SUITE_P(Communication, FakeLaws,
                          testing::Combine(testing::ValuesIn(all_laws()), testing::Values(1, 3, 4)),
                          [](const auto& instance) {
                            return fmt::format("{}_{}", std::get<0>(instance.param).name,
-                                              std::get<1>(instance.param));
+                                              ranks_of(instance.param));
                          });
 
 TEST(FakeCluster, RunsTheBodyOncePerRank) {

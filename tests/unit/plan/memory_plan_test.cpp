@@ -26,10 +26,12 @@ TEST(PlanArena, BlocksAliveTogetherNeverOverlap) {
       EXPECT_EQ(layout.offsets[i] % kArenaAlignment, 0U);
       EXPECT_LE(layout.offsets[i] + blocks[i].bytes, layout.bytes);
       for (std::size_t j = 0; j < i; ++j) {
-        const bool together = blocks[i].first <= blocks[j].last && blocks[j].first <= blocks[i].last;
+        const bool together =
+            blocks[i].first <= blocks[j].last && blocks[j].first <= blocks[i].last;
         const bool overlap = layout.offsets[i] < layout.offsets[j] + blocks[j].bytes &&
                              layout.offsets[j] < layout.offsets[i] + blocks[i].bytes;
-        EXPECT_FALSE(together && overlap && blocks[i].bytes > 0 && blocks[j].bytes > 0) << "blocks " << i << ", " << j;
+        EXPECT_FALSE(together && overlap && blocks[i].bytes > 0 && blocks[j].bytes > 0)
+            << "blocks " << i << ", " << j;
       }
     }
   }

@@ -12,14 +12,17 @@ struct Split3 {
   int ranks;
   std::int64_t accum;
 };
-constexpr Split3 kSplits[] = {{1, 4}, {2, 2}, {4, 1}, {1, 1}, {2, 1}, {1, 2}, {4, 2}, {4, 4}, {3, 2}};
+constexpr Split3 kSplits[] = {{1, 4}, {2, 2}, {4, 1}, {1, 1}, {2, 1},
+                              {1, 2}, {4, 2}, {4, 4}, {3, 2}};
 
-void expect_same_run(const TrainingOutcome& a, const TrainingOutcome& b, double tolerance, std::size_t steps) {
+void expect_same_run(const TrainingOutcome& a, const TrainingOutcome& b, double tolerance,
+                     std::size_t steps) {
   ASSERT_GE(a.steps.size(), steps);
   ASSERT_GE(b.steps.size(), steps);
   for (std::size_t i = 0; i < steps; ++i) {
     EXPECT_NEAR(a.steps[i].loss, b.steps[i].loss, tolerance) << "step " << i + 1;
-    EXPECT_NEAR(a.steps[i].gradient_norm, b.steps[i].gradient_norm, tolerance * 10) << "step " << i + 1;
+    EXPECT_NEAR(a.steps[i].gradient_norm, b.steps[i].gradient_norm, tolerance * 10)
+        << "step " << i + 1;
     EXPECT_EQ(a.steps[i].samples, b.steps[i].samples);
     EXPECT_EQ(a.steps[i].learning_rate, b.steps[i].learning_rate);
   }
@@ -58,14 +61,20 @@ TEST_P(Invariance, FirstStepsAgreeInFloat32) {
 }
 
 TEST_P(Invariance, OverlapDoesNotChangeAByte) {
-  TrainingRun run{.model = GetParam(), .ranks = 2, .global_batch = 16, .accum = 2, .steps = 4, .compute = DType::kF32};
+  TrainingRun run{.model = GetParam(),
+                  .ranks = 2,
+                  .global_batch = 16,
+                  .accum = 2,
+                  .steps = 4,
+                  .compute = DType::kF32};
   const TrainingOutcome on = train(run);
   run.overlap = false;
   EXPECT_EQ(on.replica_hashes, train(run).replica_hashes);
 }
 
 TEST_P(Invariance, TwoRunsGiveTheSameBytesAndSoDoTheReplicas) {
-  const TrainingRun run{.model = GetParam(), .ranks = 4, .global_batch = 16, .steps = 4, .compute = DType::kF32};
+  const TrainingRun run{
+      .model = GetParam(), .ranks = 4, .global_batch = 16, .steps = 4, .compute = DType::kF32};
   const TrainingOutcome first = train(run);
   EXPECT_EQ(first.replica_hashes, train(run).replica_hashes);
   for (const std::string& hash : first.replica_hashes) EXPECT_EQ(hash, first.replica_hashes[0]);
@@ -138,7 +147,8 @@ TEST(Diverged, StopsOnAllRanksAndNamesStepAndTensor) {
     } catch (const Error& error) {
       EXPECT_EQ(error.code(), ExitCode::kDiverged);
       EXPECT_NE(std::string(error.what()).find("step 1:"), std::string::npos) << error.what();
-      EXPECT_NE(std::string(error.what()).find("parameter of fc1 on rank 0"), std::string::npos) << error.what();
+      EXPECT_NE(std::string(error.what()).find("parameter of fc1 on rank 0"), std::string::npos)
+          << error.what();
     }
   }
 }
@@ -146,7 +156,8 @@ TEST(Diverged, StopsOnAllRanksAndNamesStepAndTensor) {
 TEST(Diverged, SkippingLeavesWeightsAsTheyWere) {
   TrainingRun run{.on_nan = "skip", .disturb = poison_one_weight};
   const TrainingOutcome outcome = train(run);
-  EXPECT_TRUE(std::ranges::all_of(outcome.steps, [](const StepReport& step) { return step.skipped; }));
+  EXPECT_TRUE(
+      std::ranges::all_of(outcome.steps, [](const StepReport& step) { return step.skipped; }));
   // No update was applied, so the schedule has not moved either.
   EXPECT_EQ(outcome.steps.front().learning_rate, outcome.steps.back().learning_rate);
 }
@@ -154,7 +165,9 @@ TEST(Diverged, SkippingLeavesWeightsAsTheyWere) {
 TEST(Replicas, ADifferentWeightIsNamedWithItsRank) {
   TrainingRun run{.ranks = 2};
   run.disturb = [](int rank, const Program& program, const RunMemory& memory) {
-    if (rank == 1) reinterpret_cast<double*>(memory.base(Region::kParameters))[program.layout().segments[0].offset] += 1;
+    if (rank == 1)
+      reinterpret_cast<double*>(
+          memory.base(Region::kParameters))[program.layout().segments[0].offset] += 1;
   };
   const TrainingOutcome outcome = train(run);
   EXPECT_NE(outcome.replica_hashes[0], outcome.replica_hashes[1]);
