@@ -49,10 +49,8 @@ def main() -> None:
         "machine": machine(),
         "versions": {
             "ddptrain": output_of("build/bin/ddptrain", "--version").strip(),
-            "commit": output_of("git", "describe", "--always", "--dirty").strip(),
             "torch": next(m["torch"] for m in measurements if "torch" in m),
             "open_mpi": first_match(r"\(Open MPI\) (\S+)", output_of("mpirun", "--version")),
-            "compiler": output_of("c++", "--version").splitlines()[0],
         },
         "rounds": len(sides["ddptrain"]["samples_per_s"]),
         "sides": sides,
@@ -66,8 +64,8 @@ def main() -> None:
     m, v = result["machine"], result["versions"]
     lines = [
         "# Default job (convnet on Fashion-MNIST, global batch 128) on the CPU: 2 ranks of 1 thread", "",
-        f"{m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}; {v['ddptrain']} at {v['commit']}, "
-        f"{v['compiler']}, Open MPI {v['open_mpi']}, PyTorch {v['torch']}. "
+        f"{m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}; {v['ddptrain']}, "
+        f"Open MPI {v['open_mpi']}, PyTorch {v['torch']}. "
         f"{result['rounds']} rounds, the sides taking turns (`bench/peers/run_cpu.sh`).", "",
         "| | samples/s, median | min–max | ddptrain is … times as fast |", "|---|---:|---:|---:|"]
     for name, side in sides.items():

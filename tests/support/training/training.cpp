@@ -60,6 +60,7 @@ ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) 
   options.accum = run.accum;
   options.world_size = run.ranks;
   options.compute = run.compute;
+  options.kernels = {.threads = run.threads};
   options.seed = run.seed;
   options.crop_pad = 1;
   options.flip = true;
@@ -82,25 +83,34 @@ TrainingOutcome train(const TrainingRun& run) {
   const std::unique_ptr<Dataset> validation = data_for(run, Split::kValidation);
   TrainingOutcome outcome;
   outcome.replica_hashes.resize(static_cast<std::size_t>(run.ranks));
+  outcome.results.resize(static_cast<std::size_t>(run.ranks));
   std::mutex mutex;
   comm::FakeCluster(run.ranks).run([&](World& world, Communicator& communicator) {
-    const std::unique_ptr<Backend> backend = make_cpu_backend(1);
+    const std::unique_ptr<Backend> backend = make_cpu_backend(run.threads);
     const Program program(program_options(run, train_data->info()));
     const RunMemory memory(*backend, program.plans());
     initialize_parameters(program, *backend, memory);
     if (run.disturb) run.disturb(world.rank(), program, memory);
     std::vector<StepReport> steps;
+    steps.reserve(static_cast<std::size_t>(run.steps));
+    TrainerOptions options{.steps = run.steps,
+                           .global_batch = run.global_batch,
+                           .drop_last = run.drop_last,
+                           .seed = run.seed,
+                           .stop_on_nan = run.on_nan == "stop"};
+    TrainerHooks hooks;
+    if (run.adjust) run.adjust(world.rank(), options, hooks);
+    hooks.on_step = [&steps, next = hooks.on_step](const StepReport& report) {
+      steps.push_back(report);
+      next(report);
+    };
     Trainer trainer(program, *backend, memory, world, &communicator, *train_data, validation.get(),
-                    {.steps = run.steps,
-                     .global_batch = run.global_batch,
-                     .drop_last = run.drop_last,
-                     .seed = run.seed,
-                     .stop_on_nan = run.on_nan == "stop"},
-                    {.on_step = [&](const StepReport& report) { steps.push_back(report); }});
+                    options, hooks);
     const TrainResult result = trainer.run();
     std::vector<NamedTensor> weights = export_parameters(program, *backend, memory);
     const std::lock_guard lock(mutex);
     outcome.replica_hashes[static_cast<std::size_t>(world.rank())] = hash_of(weights);
+    outcome.results[static_cast<std::size_t>(world.rank())] = result;
     if (world.rank() != 0) return;
     outcome.steps = std::move(steps);
     outcome.weights = std::move(weights);

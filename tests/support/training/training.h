@@ -25,6 +25,9 @@ struct TrainingRun {
   std::int64_t train_samples = 70, validation_samples = 22;
   bool drop_last = true;
   std::uint64_t seed = 1;
+  int threads = 1;  ///< of each rank
+  /// Changes the trainer of one rank before it is made.
+  std::function<void(int rank, TrainerOptions&, TrainerHooks&)> adjust = {};
   /// Called before training on every rank, to disturb it.
   std::function<void(int rank, const Program&, const RunMemory&)> disturb = {};
 };
@@ -33,7 +36,8 @@ struct TrainingOutcome {
   std::vector<StepReport> steps;            ///< of rank 0
   std::vector<NamedTensor> weights;         ///< of rank 0
   std::vector<std::string> replica_hashes;  ///< of the weights, by rank
-  Evaluation evaluation;
+  std::vector<TrainResult> results;         ///< by rank
+  Evaluation evaluation;                    ///< the last one
 };
 
 /// Rethrows the first rank's exception.

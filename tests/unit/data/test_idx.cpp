@@ -8,7 +8,7 @@
 #include "core/base/philox.h"
 #include "core/data/idx.h"
 #include "tests/support/temporary_directory.h"
-#include "tests/unit/data/allocations.h"
+#include "tests/support/allocations/allocations.h"
 #include "tests/unit/data/idx_files.h"
 
 namespace ddp {
@@ -195,19 +195,19 @@ TEST_F(Idx, MemoryGrowsWithWhatTheFileHoldsAndNotWithWhatItSays) {
   const Bytes claim = idx_header({0x7fffffff, 2, 2}) + Bytes(100);
   for (const Bytes& bytes : {claim, gzip(claim)}) {
     write_bytes(file(), bytes);
-    take_allocations();
+    test::take_allocations();
     data_error([&] { IdxReader(file(), 3).read(); });
-    EXPECT_LE(take_allocations().largest, kMegabyte);
+    EXPECT_LE(test::take_allocations().largest, kMegabyte);
   }
 }
 
 TEST_F(Idx, UnpacksNoMoreThanTheHeaderSays) {
   const Bytes bomb = gzip(idx_images(3) + Bytes(16 * kMegabyte));
   write_bytes(file(), bomb);
-  take_allocations();
+  test::take_allocations();
   EXPECT_THAT(data_error([&] { IdxReader(file(), 3).read(); }),
               HasSubstr("goes on at unpacked byte 76,"));
-  EXPECT_LE(take_allocations().largest, kMegabyte);
+  EXPECT_LE(test::take_allocations().largest, kMegabyte);
 }
 
 TEST_F(Idx, RefusesWhatIsNoReadableFile) {

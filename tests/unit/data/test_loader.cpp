@@ -7,7 +7,7 @@
 
 #include "core/base/error.h"
 #include "core/data/loader.h"
-#include "tests/unit/data/allocations.h"
+#include "tests/support/allocations/allocations.h"
 #include "tests/unit/data/idx_files.h"
 
 namespace ddp {
@@ -204,11 +204,11 @@ TEST(Loader, MeasuresTheTimeThatTheConsumerWaits) {
 TEST(Loader, NextAllocatesNothing) {
   const FakeDataset dataset([](std::int64_t) { std::this_thread::sleep_for(100us); });
   Loader loader(dataset, fake_index, options(50, 2, 2));
-  take_allocations();
+  test::take_allocations();
   for (int k = 0; k < 50; ++k) loader.next();
-  EXPECT_EQ(take_allocations().calls, 0U);
+  EXPECT_EQ(test::take_allocations().calls, 0U);
   auto counted = std::make_unique<int>(1);
-  EXPECT_EQ(take_allocations().calls, 1U) << "the count works";
+  EXPECT_EQ(test::take_allocations().calls, 1U) << "the count works";
 }
 
 TEST(Loader, RefusesSettingsThatReadNothing) {

@@ -1,27 +1,8 @@
 #include <gtest/gtest.h>
 
-#include <cstdlib>
-#include <new>
-
 #include "core/telemetry/metrics.h"
+#include "tests/support/allocations/allocations.h"
 #include "tests/support/temporary_directory.h"
-
-namespace {
-thread_local std::size_t allocations = 0;
-}
-
-// Counts what this program's threads allocate; everything else is as the standard library does it.
-void* operator new(std::size_t size) {
-  ++allocations;
-  if (void* memory = std::malloc(size == 0 ? 1 : size)) return memory;
-  throw std::bad_alloc();
-}
-void* operator new(std::size_t size, const std::nothrow_t&) noexcept {
-  ++allocations;
-  return std::malloc(size == 0 ? 1 : size);
-}
-void operator delete(void* memory) noexcept { std::free(memory); }
-void operator delete(void* memory, std::size_t) noexcept { std::free(memory); }
 
 namespace ddp {
 namespace {
@@ -40,13 +21,12 @@ TEST(MetricsWriter, AllocatesNothingOnceItsRowsHaveBeenWritten) {
     writer.step(metrics);
     writer.evaluation(evaluation);
   }
-  const std::size_t before = allocations;
+  EXPECT_GT(test::take_allocations().calls, 0U) << "the count works";
   for (; metrics.step < 1000; ++metrics.step) {
     writer.step(metrics);
     writer.evaluation(evaluation);
   }
-  EXPECT_EQ(allocations, before);
-  EXPECT_GT(before, 0U);
+  EXPECT_EQ(test::take_allocations().calls, 0U);
 }
 
 }  // namespace

@@ -1,0 +1,78 @@
+#include "models/model.h"
+
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ddp::models {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Pair;
+using testing::ThrowsMessage;
+using testing::UnorderedElementsAre;
+
+/// Builds a model on 28x28x1 images and returns its parameters in file layout.
+std::map<std::string, std::string> parameters_of(std::string_view name, bool training,
+                                                 int classes = 10) {
+  Graph graph(DType::kF32);
+  const Value images = graph.input("images", {Shape{2, 28, 28, 1}, DType::kF32});
+  const Value ids = graph.input("sample_ids", {Shape{2}, DType::kI64});
+  const Value logits = find_model(name).build(
+      graph, images,
+      {.classes = classes, .dropout = 0.25, .training = training, .seed = 1, .sample_ids = ids});
+  EXPECT_EQ(logits.shape(), (Shape{2, classes}));
+  std::map<std::string, std::string> shapes;
+  for (const Parameter& parameter : graph.parameters())
+    shapes[parameter.name] = parameter.file.file.to_string();
+  return shapes;
+}
+
+TEST(Models, AreListedByName) {
+  std::vector<std::string_view> names;
+  for (const Model* model : all_models()) {
+    names.push_back(model->name);
+    EXPECT_EQ(&find_model(model->name), model);
+    EXPECT_FALSE(model->description.empty()) << model->name;
+  }
+  EXPECT_TRUE(std::ranges::is_sorted(names));
+  EXPECT_THAT(names, testing::IsSupersetOf({"convnet", "mlp"}));
+}
+
+TEST(Models, AnUnknownNameIsAnsweredWithTheNearest) {
+  EXPECT_THAT([] { find_model("convent"); },
+              ThrowsMessage<ConfigError>(
+                  AllOf(HasSubstr("'convent'"), HasSubstr("mean 'convnet'"), HasSubstr("mlp"))));
+}
+
+TEST(Models, MlpHasThreeLayers) {
+  EXPECT_THAT(parameters_of("mlp", true, 7),
+              UnorderedElementsAre(Pair("fc1.weight", "256x784"), Pair("fc1.bias", "256"),
+                                   Pair("fc2.weight", "256x256"), Pair("fc2.bias", "256"),
+                                   Pair("fc3.weight", "7x256"), Pair("fc3.bias", "7")));
+}
+
+TEST(Models, ConvnetHasItsPublishedParameters) {
+  EXPECT_THAT(parameters_of("convnet", true),
+              UnorderedElementsAre(Pair("conv1.weight", "32x1x3x3"), Pair("conv1.bias", "32"),
+                                   Pair("conv2.weight", "64x32x3x3"), Pair("conv2.bias", "64"),
+                                   Pair("fc1.weight", "128x3136"), Pair("fc1.bias", "128"),
+                                   Pair("fc2.weight", "10x128"), Pair("fc2.bias", "10")));
+}
+
+TEST(Models, EvaluateWithTheParametersTheyWereTrainedWith) {
+  for (const Model* model : all_models())
+    EXPECT_EQ(parameters_of(model->name, false), parameters_of(model->name, true)) << model->name;
+}
+
+TEST(Models, SayWhichLayerAnImageIsTooSmallFor) {
+  Graph graph(DType::kF32);
+  const Value images = graph.input("images", {Shape{2, 1, 1, 1}, DType::kF32});
+  EXPECT_THAT([&] { find_model("convnet").build(graph, images, {.training = false}); },
+              ThrowsMessage<ConfigError>(AllOf(HasSubstr("layer '"), HasSubstr("2x1x1x32"))));
+}
+
+}  // namespace
+}  // namespace ddp::models
