@@ -28,15 +28,21 @@ if [ ! -d /usr/share/datasets/fashion-mnist ] && [[ " $* " != *" --data"* ]]; th
   say "With its idx files in a directory: ./demo.sh --data DIR"
 fi
 
+command=("${launch[@]}" build/bin/ddptrain "${job[@]}")
+say "${command[*]}"
 results=$(mktemp)
 trap 'rm -f "$results"' EXIT
-say "${launch[*]} build/bin/ddptrain ${job[*]}"
 status=0
-"${launch[@]}" build/bin/ddptrain "${job[@]}" | tee "$results" || status=$?
+"${command[@]}" | tee "$results" || status=$?
 if [ "$status" -ne 0 ]; then
   say "training ended with exit code $status; the messages above say why."
   exit "$status"
 fi
 
-run_dir=$(tail -n 1 "$results" | python3 -c 'import json, sys; print(json.load(sys.stdin)["run_dir"])')
-say "the results are in $PWD/$run_dir: metrics.csv (one row a step), weights/final.safetensors, weights/best.safetensors, logs/."
+# The last line is the summary of the run; a dry run has no directory.
+run_dir=$(tail -n 1 "$results" | python3 -c 'import json, os, sys
+directory = json.load(sys.stdin)["run_dir"]
+print(os.path.abspath(directory) if directory else "")')
+if [ -n "$run_dir" ]; then
+  say "the results are in $run_dir: metrics.csv (one row a step), weights/final.safetensors, weights/best.safetensors, logs/."
+fi

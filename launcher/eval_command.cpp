@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "core/base/version.h"
 #include "core/telemetry/progress.h"
 #include "core/train/evaluate.h"
@@ -18,6 +20,9 @@ ExitCode eval_command(Job& job) {
     info = weights_info(*file, path);
     config.set_model(info.model);
     config.set_classes(info.data.classes);
+    const bool fp64 = std::ranges::any_of(
+        file->tensors(), [](const FileTensor& tensor) { return tensor.type.dtype == DType::kF64; });
+    config.set_precision(fp64 ? "fp64" : "fp32");
   });
   const Device device = choose_device(job, config);
   Backend& backend = *device.backend;

@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <thread>
@@ -70,6 +71,12 @@ int fail(Job& job, const Failure& failure) {
   job.session.abort(static_cast<ExitCode>(code));
 }
 
+/// What the ranks must do alike, beside the configuration.
+std::string task_of(const ParsedCommand& command) {
+  if (!command.weights.empty()) return "eval --weights " + command.weights;
+  return command.dry_run ? "train --dry-run" : "train";
+}
+
 Failure own_failure(const Job& job, ExitCode code, const char* sentence) {
   const Failure failure{.rank = job.world->rank(), .code = code, .sentence = sentence};
   job.world->announce(failure);
@@ -103,6 +110,16 @@ void agree_on_command(Job& job) {
   agree(*job.world, [&] {
     if (!job.command.error.empty()) throw ConfigError("{}", job.command.error);
   });
+  const std::vector<std::string> tasks = job.world->gather(task_of(job.command));
+  const auto other =
+      std::ranges::find_if(tasks, [&](const std::string& task) { return task != tasks[0]; });
+  if (other != tasks.end())
+    throw AgreedFailure(
+        {.rank = kAllRanks,
+         .code = ExitCode::kUsage,
+         .sentence = fmt::format("the ranks were started with different commands: '{}' on rank 0, "
+                                 "'{}' on rank {}; start all with the same command",
+                                 tasks[0], *other, other - tasks.begin())});
   const std::vector<std::string> all =
       job.world->gather(job.command.configuration.values.SerializeAsString());
   if (const std::string differences = describe_differences(all); !differences.empty())

@@ -50,8 +50,8 @@ struct Job {
 /// prints the summary as the last line on stdout; every rank logs it and leaves with the same code.
 int run_job(const ParsedCommand& command, const std::function<ExitCode(Job&)>& body);
 
-/// Collective. AgreedFailure (exit 2) if a rank could not parse its command line, or the
-/// configurations differ: with both sides and the ranks.
+/// Collective. AgreedFailure (exit 2) if a rank could not parse its command line, or the commands
+/// or configurations differ: with both sides and the ranks.
 void agree_on_command(Job& job);
 
 }  // namespace ddp

@@ -15,7 +15,10 @@
 namespace ddp {
 namespace {
 
-const std::vector<std::string> kEvalGroups{"Data", "Device and communication"};
+// What scoring depends on; model, classes, normalisation and precision are the weight file's.
+const std::vector<std::string> kEvalFields{"data",   "limit_val",      "synthetic_val",
+                                           "seed",   "loader_threads", "prefetch",
+                                           "device", "threads",        "keep_binding"};
 
 std::string about() {
   std::string text =
@@ -45,14 +48,15 @@ struct CommandLine {
   CommandLine() {
     app.set_version_flag("--version",
                          fmt::format("ddptrain {} ({}, {})", version(), commit(), compiler()));
-    app.require_subcommand(1);
+    // A word that is no command is then reported as such, with the nearest one.
+    app.require_subcommand(0, 1);
     train = app.add_subcommand("train", "train a model (the default)");
     add_config_flags(*train);
     train->add_flag("--dry-run", dry_run,
                     "set everything up, say what would be done, and do no step");
     add_print_config(*train);
     eval = app.add_subcommand("eval", "score a weight file on the validation data");
-    add_config_flags(*eval, kEvalGroups);
+    add_config_flags(*eval, kEvalFields);
     eval->add_option("--weights", weights,
                      "safetensors file of a run: RUN/weights/best.safetensors")
         ->required();
@@ -134,7 +138,7 @@ int run_launcher(int argc, char** argv) try {
   } catch (const CLI::Success& success) {
     return speaks() ? line.app.exit(success) : 0;
   } catch (const ConfigError& error) {
-    if (arguments[0] != "train" && arguments[0] != "eval")
+    if (arguments[0] == "plan" || arguments[0] == "config")
       return run_alone([&]() -> ExitCode { throw error; });
     // Told to all ranks by the job, so that none of them waits for the others.
     parsed.error = error.what();

@@ -36,7 +36,7 @@ std::string mpi_version() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING] = {};
   int length = 0;
   MPI_Get_library_version(text, &length);
-  return {text, static_cast<std::size_t>(length)};
+  return text;  // some libraries count the terminating zero in the length
 }
 
 Environment environment_of(const Job& job, Backend& backend) {

@@ -7,6 +7,7 @@
 
 #include "comm/bucket_plan.h"
 #include "core/base/hash.h"
+#include "core/comm/rank_list.h"
 #include "models/model.h"
 
 namespace ddp {
@@ -30,9 +31,9 @@ void agree_on_text(World& world, const std::string& mine, std::string_view what)
   const std::vector<std::string> all = world.gather(mine);
   const auto other =
       std::ranges::find_if(all, [&](const std::string& text) { return text != all[0]; });
-  std::vector<std::size_t> ranks;
-  for (std::size_t rank = 0; rank < all.size(); ++rank)
-    if (all[rank] == *other) ranks.push_back(rank);
+  std::vector<int> ranks;
+  for (int rank = 0; rank < world.size(); ++rank)
+    if (all[static_cast<std::size_t>(rank)] == *other) ranks.push_back(rank);
   const std::vector<std::string> first = lines_of(all[0]), second = lines_of(*other);
   std::size_t line = 0;
   while (line < first.size() && line < second.size() && first[line] == second[line]) ++line;
@@ -43,8 +44,8 @@ void agree_on_text(World& world, const std::string& mine, std::string_view what)
       {.rank = kAllRanks,
        .code = ExitCode::kUsage,
        .sentence = fmt::format("the ranks do not have the same {}; use the same program and files "
-                               "everywhere. The first difference:\n  rank 0: {}\n  rank {}: {}",
-                               what, text(first), fmt::join(ranks, ", "), text(second))});
+                               "everywhere. The first difference:\n  rank 0: {}\n  {}: {}",
+                               what, text(first), rank_list(ranks), text(second))});
 }
 
 LrSchedule schedule_of(const ResolvedConfig& resolved) {

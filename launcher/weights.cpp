@@ -1,6 +1,8 @@
 #include "launcher/weights.h"
 
+#include <algorithm>
 #include <charconv>
+#include <cmath>
 
 #include "core/base/text.h"
 
@@ -23,7 +25,7 @@ std::vector<T> numbers_in(const std::string& text, std::string_view key,
   std::vector<T> numbers;
   const char* at = text.data();
   const char* const end = at + text.size();
-  while (at < end) {
+  while (true) {
     T number{};
     const auto [next, error] = std::from_chars(at, end, number);
     if (error != std::errc{} || (next != end && *next != ','))
@@ -32,9 +34,15 @@ std::vector<T> numbers_in(const std::string& text, std::string_view key,
           "ddptrain?",
           path.string(), key, text);
     numbers.push_back(number);
-    at = next == end ? end : next + 1;
+    if (next == end) return numbers;
+    at = next + 1;
   }
-  return numbers;
+}
+
+/// Whether pixels can be normalised with them.
+bool usable(const std::vector<double>& mean, const std::vector<double>& stddev) {
+  return std::ranges::all_of(mean, [](double x) { return std::isfinite(x); }) &&
+         std::ranges::all_of(stddev, [](double x) { return std::isfinite(x) && x > 0; });
 }
 
 }  // namespace
@@ -64,7 +72,7 @@ WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::pat
   info.data.stddev = numbers_in<double>(file.metadata("std"), "std", path);
   if (input.size() != 3 || input[0] < 1 || input[1] < 1 || input[2] < 1 || classes.size() != 1 ||
       classes[0] < 2 || info.data.mean.size() != static_cast<std::size_t>(input[0]) ||
-      info.data.stddev.size() != info.data.mean.size())
+      info.data.stddev.size() != info.data.mean.size() || !usable(info.data.mean, info.data.stddev))
     throw StorageError(
         "{}: the metadata (input \"{}\", classes \"{}\", mean, std) does not describe an input; "
         "was the "

@@ -153,7 +153,7 @@ void check_values_given(const CLI::App& app) {
 
 }  // namespace
 
-void add_config_flags(CLI::App& app, std::span<const std::string> groups) {
+void add_config_flags(CLI::App& app, std::span<const std::string> fields) {
   add_value_option(app, "--config")
       ->type_name("FILE")
       ->group("Configuration")
@@ -161,7 +161,7 @@ void add_config_flags(CLI::App& app, std::span<const std::string> groups) {
                                      "later files and then flags win (unset: {} if it is there)",
                                      kDefaultConfigFile)));
   for (const ConfigField* field : config_fields())
-    if (groups.empty() || std::ranges::find(groups, flag_of(*field).group()) != groups.end())
+    if (fields.empty() || std::ranges::find(fields, field->name()) != fields.end())
       add_flag(app, *field);
 }
 
@@ -171,14 +171,16 @@ void parse_command_line(CLI::App& app, std::vector<std::string> arguments) {
     app.parse(std::move(arguments));
   } catch (const CLI::Success&) {
     throw;
-  } catch (const CLI::ExtrasError&) {
-    check_values_given(app);
-    fail_at_extras(app);
   } catch (const CLI::ArgumentMismatch& error) {
     const std::string sentence = error.what();  // "--lr: 1 required X missing"
     throw ConfigError("{} has no value; --help says what it takes",
                       sentence.substr(0, sentence.find(':')));
   } catch (const CLI::ParseError& error) {
+    // What was not understood comes first: a required flag may be missing because it is mistyped.
+    if (app_with_extras(app).remaining_size(true) > 0) {
+      check_values_given(app);
+      fail_at_extras(app);
+    }
     throw ConfigError("{}", error.what());
   }
   check_values_given(app);

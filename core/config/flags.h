@@ -21,9 +21,9 @@ namespace ddp {
 
 inline constexpr const char* kDefaultConfigFile = "./ddptrain.pbtxt";
 
-/// Adds --config and the flags of the fields in `groups` (all, if empty) to a subcommand. A bool
-/// takes --flag, --flag=false and --no-flag. The help lists every flag once, under its group.
-void add_config_flags(CLI::App& app, std::span<const std::string> groups = {});
+/// Adds --config and the flags of the fields named in `fields` (all, if empty) to a subcommand. A
+/// bool takes --flag, --flag=false and --no-flag. The help lists every flag once, under its group.
+void add_config_flags(CLI::App& app, std::span<const std::string> fields = {});
 
 /// Parses `arguments` (without the program's name). Like CLI::App::parse, but errors are
 /// ConfigError sentences, and an unknown flag or command comes with the nearest known name;

@@ -4,6 +4,7 @@
 #include <map>
 #include <optional>
 
+#include "core/base/round_up.h"
 #include "core/plan/plan_memory.h"
 
 namespace ddp {
@@ -28,8 +29,7 @@ class PlanBuilder {
       fixed_[ValueId(i)] = place;
       plan_.inputs.push_back(place);
       plan_.input_names.push_back(value.name);
-      input_bytes_ +=
-          (value.type.bytes() + kInputAlignment - 1) / kInputAlignment * kInputAlignment;
+      input_bytes_ += round_up(value.type.bytes(), kInputAlignment);
     }
   }
 

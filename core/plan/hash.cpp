@@ -22,12 +22,17 @@ std::string schedule_text(const Graph& graph, const SlabLayout& layout,
     text += '\n';
   }
   for (const Plan* plan : plans)
-    for (const Step& step : plan->steps)
+    for (const Step& step : plan->steps) {
+      if (const auto* compute = std::get_if<ComputeStep>(&step);
+          compute != nullptr && compute->phase == Phase::kOptimizer)
+        text += fmt::format("update {} {} {}\n", plan->name, compute->kind,
+                            compute->signature.attributes.to_string());
       if (const auto* comm = std::get_if<CommStep>(&step))
         text += fmt::format("comm {} kind {} {} {} elements {} at {}+{}\n", comm->collective.label,
                             static_cast<int>(comm->collective.kind), plan->name,
                             name_of(comm->range.type.dtype), comm->range.type.elements(),
                             name_of(comm->range.region), comm->range.offset);
+    }
   return text;
 }
 

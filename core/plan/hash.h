@@ -1,6 +1,6 @@
 // The two hashes of a plan. schedule_hash covers all that must be equal on every rank: the
-// collectives, the parameters, the ops and the settings; kernel_hash covers what this rank chose to
-// compute it with, and is information only.
+// collectives, the parameters, the ops, the update and the settings; kernel_hash covers what this
+// rank chose to compute it with, and is information only.
 #pragma once
 
 #include <string>

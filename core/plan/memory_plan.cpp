@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <numeric>
 
+#include "core/base/round_up.h"
+
 namespace ddp {
 namespace {
 
-std::size_t aligned(std::size_t bytes) {
-  return (bytes + kArenaAlignment - 1) / kArenaAlignment * kArenaAlignment;
-}
+std::size_t aligned(std::size_t bytes) { return round_up(bytes, kArenaAlignment); }
 
 bool overlap_in_time(const Lifetime& a, const Lifetime& b) {
   return a.first <= b.last && b.first <= a.last;

@@ -10,6 +10,7 @@ namespace {
 struct Storage {
   std::size_t bytes = 0;
   std::size_t first = 0, last = 0;
+  std::optional<std::size_t> overwritten_at;  ///< step whose output took it over: one output only
 };
 
 class Layout {
@@ -60,6 +61,7 @@ class Layout {
       return;
     }
     std::optional<std::size_t> shared = storage_to_share(s, output);
+    if (shared && !steps_[s].definition->is_view) storages_[*shared].overwritten_at = s;
     if (!shared) {
       shared = storages_.size();
       storages_.push_back({.bytes = graph_.value(value).type.bytes(), .first = s, .last = s});
@@ -89,7 +91,7 @@ class Layout {
       if (pair.output != output) continue;
       const std::optional<std::size_t> storage =
           storage_of(draft.inputs[static_cast<std::size_t>(pair.input)]);
-      if (storage && storages_[*storage].last == s &&
+      if (storage && storages_[*storage].overwritten_at != s && storages_[*storage].last == s &&
           storages_[*storage].bytes == graph_.value(value).type.bytes())
         return storage;
     }

@@ -2,28 +2,14 @@
 
 #include <algorithm>
 
+#include "core/base/round_up.h"
+
 namespace ddp {
 namespace {
 
 constexpr std::size_t kAlignment = 256;  // bytes
 
-std::size_t round_up(std::size_t n, std::size_t multiple) {
-  return (n + multiple - 1) / multiple * multiple;
-}
-
 }  // namespace
-
-std::string_view name_of(Region region) {
-  switch (region) {
-    case Region::kArena: return "arena";
-    case Region::kInput: return "input";
-    case Region::kParameters: return "parameters";
-    case Region::kGradients: return "gradients";
-    case Region::kOptimizer: return "optimizer";
-    case Region::kState: return "state";
-  }
-  return "?";
-}
 
 ReadyList ready_list(const Graph& graph) {
   ReadyList ready;

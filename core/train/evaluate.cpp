@@ -1,14 +1,24 @@
 #include "core/train/evaluate.h"
 
 #include <array>
-#include <cmath>
+#include <cstring>
 #include <limits>
+#include <string>
 
 namespace ddp {
 namespace {
 
-// The `score` op puts exact losses on this grid; their sum, as an integer of it, is exact too.
-constexpr double kLossGrid = 0x1p28;
+/// Sum over ranks, in their order. The `score` op rounds losses so that it is exact, in any order.
+double sum_in_rank_order(World& world, double mine) {
+  double sum = 0;
+  for (const std::string& bytes :
+       world.gather({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
+    double value = 0;
+    std::memcpy(&value, bytes.data(), sizeof(value));
+    sum += value;
+  }
+  return sum;
+}
 
 template <class T>
 void upload(const std::vector<T>& from, Backend& backend, const TensorView& to) {
@@ -62,20 +72,16 @@ Evaluation Evaluator::run() {
   }
 
   backend_.download(&state, state_.data(), sizeof(state));
-  // A rank without a finite loss contributes none: it is said by the count of samples that are not
-  // finite.
-  const double loss = std::isfinite(state.loss_sum) ? state.loss_sum : 0;
-  std::array<std::int64_t, 5> sums{
+  std::array<std::int64_t, 4> counts{
       static_cast<std::int64_t>(state.weight_sum), static_cast<std::int64_t>(state.correct_top1),
-      static_cast<std::int64_t>(state.correct_top5), static_cast<std::int64_t>(state.nonfinite),
-      std::llround(loss * kLossGrid)};
-  world_.sum(sums);
-  const auto [samples, top1, top5, nonfinite, grid_loss] = sums;
+      static_cast<std::int64_t>(state.correct_top5), static_cast<std::int64_t>(state.nonfinite)};
+  world_.sum(counts);
+  const double loss = sum_in_rank_order(world_, state.loss_sum);
+  const auto [samples, top1, top5, nonfinite] = counts;
   DDP_CHECK(samples == size, "evaluation saw {} of {} samples", samples, size);
   const auto n = static_cast<double>(samples);
   return {.samples = samples,
-          .loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN()
-                                : static_cast<double>(grid_loss) / kLossGrid / n,
+          .loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN() : loss / n,
           .top1 = static_cast<double>(top1) / n,
           .top5 = static_cast<double>(top5) / n};
 }

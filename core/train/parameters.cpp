@@ -4,11 +4,10 @@
 #include <cmath>
 #include <numbers>
 
-#include <fmt/ranges.h>
-
 #include "core/base/hash.h"
 #include "core/base/philox.h"
 #include "core/checkpoint/file_layout.h"
+#include "core/comm/rank_list.h"
 
 namespace ddp {
 namespace {
@@ -130,9 +129,7 @@ void check_replicas(const Program& program, Backend& backend, const RunMemory& m
                "parameter '{}' is not the same on all ranks: {} {} from rank 0. The replicas have "
                "drifted apart: check "
                "the memory and links of these devices, and start again from the last good weights",
-               program.layout().segments[i].name,
-               different.size() == 1 ? fmt::format("rank {}", different[0])
-                                     : fmt::format("ranks {}", fmt::join(different, ", ")),
+               program.layout().segments[i].name, rank_list(different),
                different.size() == 1 ? "differs" : "differ")});
   }
 }

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <deque>
 
 #include "core/train/parameters.h"
 
@@ -15,10 +14,10 @@ class RunningFigures {
   RunningFigures(std::int64_t window, std::int64_t steps)
       : window_(static_cast<std::size_t>(std::max<std::int64_t>(window, 1))),
         warm_up_(std::min<std::int64_t>(kWarmUpSteps, steps / 2)),
-        losses_(window_) {}
+        recent_(window_) {}
 
   void add(const StepReport& report) {
-    losses_[count_++ % window_] = report.loss;
+    recent_[count_++ % window_] = {report.loss * report.samples, report.samples};
     exposed_ += report.phases.exposed;
     if (static_cast<std::int64_t>(count_) > warm_up_) {
       samples_ += report.samples;
@@ -26,10 +25,12 @@ class RunningFigures {
     }
   }
   double mean_loss() const {
-    const std::size_t n = std::min(count_, window_);
-    double sum = 0;
-    for (std::size_t i = 0; i < n; ++i) sum += losses_[i];
-    return n == 0 ? std::nan("") : sum / static_cast<double>(n);
+    double loss = 0, samples = 0;
+    for (std::size_t i = 0; i < std::min(count_, window_); ++i) {
+      loss += recent_[i].loss_sum;
+      samples += recent_[i].samples;
+    }
+    return loss / samples;  // NaN before the first step
   }
   double samples_per_second() const { return seconds_ > 0 ? samples_ / seconds_ : 0; }
   double exposed_ms() const {
@@ -38,9 +39,12 @@ class RunningFigures {
 
  private:
   static constexpr std::int64_t kWarmUpSteps = 10;
+  struct StepLoss {
+    double loss_sum = 0, samples = 0;
+  };
   std::size_t window_;
   std::int64_t warm_up_;
-  std::vector<double> losses_;
+  std::vector<StepLoss> recent_;
   std::size_t count_ = 0;
   double exposed_ = 0, samples_ = 0, seconds_ = 0;
 };

@@ -23,7 +23,6 @@ struct TrainerOptions {
   Interval evaluate_every;                ///< and after the last step
   std::int64_t stop_at_step = 0;          ///< 0: never
   double max_seconds = 0;                 ///< 0: no limit
-  bool stop_on_nan = true;                ///< false: skip the update
   std::int64_t check_replicas_every = 0;  ///< steps; 0: never
   int loader_threads = 1, prefetch = 4;
 };

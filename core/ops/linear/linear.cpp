@@ -1,5 +1,6 @@
 #include "core/ops/linear/linear.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/graph/differentiate.h"
@@ -70,11 +71,21 @@ const OpDefinition kLinearBackwardWeight{
 };
 DDP_REGISTER_OP(kLinearBackwardWeight);
 
+/// Element-wise ops (dropout, relu) leave every column where it is.
+bool is_element_wise(const Op& op) {
+  return std::ranges::any_of(op.definition->in_place, [](const InPlace& pair) {
+    return pair.input == 0 && pair.output == 0;
+  });
+}
+
 // Behind a flattened image, columns stand in the order H, W, C in memory and C, H, W in files.
 FileLayout file_layout(Value x, const Shape& weight) {
-  const OpId producer = x.graph->value(x.id).producer;
-  if (!producer.valid() || !x.graph->op(producer).definition->is_view) return {};
-  const Shape& image = x.graph->value(x.graph->op(producer).inputs[0]).type.shape;
+  const Graph& graph = *x.graph;
+  OpId producer = graph.value(x.id).producer;
+  while (producer.valid() && is_element_wise(graph.op(producer)))
+    producer = graph.value(graph.op(producer).inputs[0]).producer;
+  if (!producer.valid() || !graph.op(producer).definition->is_view) return {};
+  const Shape& image = graph.value(graph.op(producer).inputs[0]).type.shape;
   if (image.rank() != 4) return {};
   return {.view = {weight[0], image[1], image[2], image[3]}, .order = {0, 3, 1, 2}, .file = weight};
 }

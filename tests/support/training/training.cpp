@@ -96,8 +96,7 @@ TrainingOutcome train(const TrainingRun& run) {
     TrainerOptions options{.steps = run.steps,
                            .global_batch = run.global_batch,
                            .drop_last = run.drop_last,
-                           .seed = run.seed,
-                           .stop_on_nan = run.on_nan == "stop"};
+                           .seed = run.seed};
     TrainerHooks hooks;
     if (run.adjust) run.adjust(world.rank(), options, hooks);
     hooks.on_step = [&steps, next = hooks.on_step](const StepReport& report) {

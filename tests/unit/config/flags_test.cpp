@@ -95,9 +95,9 @@ TEST(ConfigFlags, HelpSaysDefaultRangeAndWhatUnsetMeans) {
   EXPECT_THAT(help, HasSubstr("Nesterov momentum of sgd (default true; or --no-nesterov)"));
 }
 
-TEST(ConfigFlags, OfOtherGroupsAreUnknownToASubcommandOfSome) {
+TEST(ConfigFlags, OfOtherFieldsAreUnknownToASubcommandOfSome) {
   CLI::App app;
-  add_config_flags(app, std::array<std::string, 1>{"Data"});
+  add_config_flags(app, std::array<std::string, 1>{"limit_val"});
   EXPECT_THAT(config_error([&] {
                 parse_command_line(app, {"--lr", "1"});
               }),

@@ -59,9 +59,11 @@ TEST(Graph, SharesAParameterOfTheSameNameAndShape) {
 TEST(Graph, RefusesOneNameForTwoShapes) {
   Graph graph(DType::kF32);
   graph.parameter("w", {3, 4}, {});
-  EXPECT_THAT([&] { graph.parameter("w", {4, 3}, {}); },
-              ThrowsMessage<ConfigError>(
-                  AllOf(HasSubstr("'w'"), HasSubstr("3x4"), HasSubstr("4x3"))));
+  EXPECT_THAT(
+      [&] {
+        graph.parameter("w", {4, 3}, {});
+      },
+      ThrowsMessage<ConfigError>(AllOf(HasSubstr("'w'"), HasSubstr("3x4"), HasSubstr("4x3"))));
 }
 
 TEST(Graph, DecaysMatricesAndFiltersButNotVectors) {
@@ -98,8 +100,9 @@ TEST(Graph, ErasingOpsKeepsTheProducersOfTheOthers) {
 
 TEST(OpRegistry, KnowsTheKernelOfEveryOpThatIsNoView) {
   for (const std::string_view name : registered_ops())
-    if (!op_definition(name).is_view)
+    if (!op_definition(name).is_view) {
       EXPECT_NO_THROW(kernel_factory(BackendKind::kCpu, name)) << name;
+    }
 }
 
 TEST(OpRegistry, NamesAnOpThatDoesNotExist) {

@@ -1,7 +1,9 @@
 #include "models/model.h"
 
+#include <algorithm>
 #include <map>
 
+#include <fmt/ranges.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -14,7 +16,14 @@ using testing::Pair;
 using testing::ThrowsMessage;
 using testing::UnorderedElementsAre;
 
-/// Builds a model on 28x28x1 images and returns its parameters in file layout.
+/// "32x1x3x3 of axes 0312": the shape in files, and where its axes come from if they are permuted.
+std::string describe(const FileLayout& layout) {
+  const std::string shape = layout.file.to_string();
+  return layout.order.empty() ? shape
+                              : fmt::format("{} of axes {}", shape, fmt::join(layout.order, ""));
+}
+
+/// Builds a model on 28x28x1 images and returns how its parameters stand in files.
 std::map<std::string, std::string> parameters_of(std::string_view name, bool training,
                                                  int classes = 10) {
   Graph graph(DType::kF32);
@@ -26,7 +35,7 @@ std::map<std::string, std::string> parameters_of(std::string_view name, bool tra
   EXPECT_EQ(logits.shape(), (Shape{2, classes}));
   std::map<std::string, std::string> shapes;
   for (const Parameter& parameter : graph.parameters())
-    shapes[parameter.name] = parameter.file.file.to_string();
+    shapes[parameter.name] = describe(parameter.file);
   return shapes;
 }
 
@@ -48,18 +57,20 @@ TEST(Models, AnUnknownNameIsAnsweredWithTheNearest) {
 }
 
 TEST(Models, MlpHasThreeLayers) {
-  EXPECT_THAT(parameters_of("mlp", true, 7),
-              UnorderedElementsAre(Pair("fc1.weight", "256x784"), Pair("fc1.bias", "256"),
-                                   Pair("fc2.weight", "256x256"), Pair("fc2.bias", "256"),
-                                   Pair("fc3.weight", "7x256"), Pair("fc3.bias", "7")));
+  EXPECT_THAT(
+      parameters_of("mlp", true, 7),
+      UnorderedElementsAre(Pair("fc1.weight", "256x784 of axes 0312"), Pair("fc1.bias", "256"),
+                           Pair("fc2.weight", "256x256"), Pair("fc2.bias", "256"),
+                           Pair("fc3.weight", "7x256"), Pair("fc3.bias", "7")));
 }
 
 TEST(Models, ConvnetHasItsPublishedParameters) {
-  EXPECT_THAT(parameters_of("convnet", true),
-              UnorderedElementsAre(Pair("conv1.weight", "32x1x3x3"), Pair("conv1.bias", "32"),
-                                   Pair("conv2.weight", "64x32x3x3"), Pair("conv2.bias", "64"),
-                                   Pair("fc1.weight", "128x3136"), Pair("fc1.bias", "128"),
-                                   Pair("fc2.weight", "10x128"), Pair("fc2.bias", "10")));
+  EXPECT_THAT(
+      parameters_of("convnet", true),
+      UnorderedElementsAre(Pair("conv1.weight", "32x1x3x3 of axes 0312"), Pair("conv1.bias", "32"),
+                           Pair("conv2.weight", "64x32x3x3 of axes 0312"), Pair("conv2.bias", "64"),
+                           Pair("fc1.weight", "128x3136 of axes 0312"), Pair("fc1.bias", "128"),
+                           Pair("fc2.weight", "10x128"), Pair("fc2.bias", "10")));
 }
 
 TEST(Models, EvaluateWithTheParametersTheyWereTrainedWith) {

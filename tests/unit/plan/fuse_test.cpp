@@ -95,9 +95,8 @@ TEST(Fuse, EveryLayerOfAChainIsFused) {
 }
 
 TEST(Fuse, ALayerWithoutBiasStaysAsItIs) {
-  expect_fused(
-      [](Value x) { return relu(linear(x, {.name = "fc", .units = 5, .bias = kNoBias})); }, {3, 7},
-      0);
+  expect_fused([](Value x) { return relu(linear(x, {.name = "fc", .units = 5, .bias = kNoBias})); },
+               {3, 7}, 0);
 }
 
 TEST(Fuse, AProductThatSomebodyElseNeedsIsKept) {
@@ -119,8 +118,8 @@ TEST(Fuse, ASumThatSomebodyElseNeedsIsKeptBeforeItsRelu) {
 }
 
 TEST(Fuse, AReluBehindSomethingElseIsKept) {
-  expect_fused(
-      [](Value x) { return relu(flatten(linear(x, {.name = "fc", .units = 5}))); }, {3, 7}, 1);
+  expect_fused([](Value x) { return relu(flatten(linear(x, {.name = "fc", .units = 5}))); }, {3, 7},
+               1);
 }
 
 TEST(Fuse, TwoBiasesOnOneProductAreKept) {

@@ -1,5 +1,7 @@
 #include "core/plan/slab.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "core/graph/differentiate.h"
@@ -68,8 +70,7 @@ TEST_P(Slab, BucketsFillItInPartsThatDivideAmongTheRanks) {
       EXPECT_EQ(bucket.first_segment, segment);
       const SlabSegment& last = slab.segments[bucket.last_segment - 1];
       EXPECT_LE(last.offset + last.elements, bucket.end);
-      EXPECT_LT((bucket.end - last.offset - last.elements) * size_of(slab.dtype),
-                unit + kAlignment)
+      EXPECT_LT((bucket.end - last.offset - last.elements) * size_of(slab.dtype), unit + kAlignment)
           << "more padding than needed";
       at = bucket.end;
       segment = bucket.last_segment;

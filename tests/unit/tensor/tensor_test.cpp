@@ -1,7 +1,6 @@
 #include "core/tensor/tensor.h"
 
 #include <algorithm>
-#include <limits>
 
 #include <gtest/gtest.h>
 
@@ -63,15 +62,6 @@ TEST(Buffer, FreesOnceWhenItsLastOwnerGoes) {
     EXPECT_EQ(second.data(), reinterpret_cast<std::byte*>(memory));
   }
   EXPECT_EQ(freed, 1);
-}
-
-TEST(Buffer, SaysHowMuchMemoryThereWasNot) {
-  try {
-    allocate_host(std::numeric_limits<std::size_t>::max() / 4);
-    FAIL() << "that much memory was found";
-  } catch (const MemoryError& error) {
-    EXPECT_EQ(error.code(), ExitCode::kMemory);
-  }
 }
 
 }  // namespace

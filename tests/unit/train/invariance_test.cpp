@@ -34,7 +34,10 @@ TEST_P(Invariance, RanksAndAccumulationDoNotChangeTheRunInFloat64) {
   TrainingRun run{.model = GetParam(), .global_batch = 48, .steps = 12, .clip_norm = 1};
   run.train_samples = 200;
   const TrainingOutcome reference = train(run);
-  EXPECT_LT(reference.steps.back().loss, reference.steps.front().loss) << "nothing was learnt";
+  TrainingRun first_step = run;
+  first_step.steps = 1;
+  EXPECT_GT(largest_difference(train(first_step).weights, reference.weights), 1e-3)
+      << "hardly a weight has moved";
   for (const Split3 split : kSplits) {
     SCOPED_TRACE(fmt::format("{} ranks, accumulation {}", split.ranks, split.accum));
     run.ranks = split.ranks;

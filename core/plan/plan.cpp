@@ -1,0 +1,17 @@
+#include "core/plan/plan.h"
+
+namespace ddp {
+
+std::string_view name_of(Region region) {
+  switch (region) {
+    case Region::kArena: return "arena";
+    case Region::kInput: return "input";
+    case Region::kParameters: return "parameters";
+    case Region::kGradients: return "gradients";
+    case Region::kOptimizer: return "optimizer";
+    case Region::kState: return "state";
+  }
+  return "?";
+}
+
+}  // namespace ddp
