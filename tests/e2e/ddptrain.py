@@ -32,8 +32,9 @@ def environment(**extra):
     """The caller's environment, made fit for tests: many ranks on few cores, as root, no GPU."""
     inherited = {name: value for name, value in os.environ.items()
                  if not name.startswith(("OMPI_COMM_WORLD", "PMIX_", "DDPTRAIN_DATA"))}
-    return inherited | {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
-                        "OMPI_MCA_rmaps_base_oversubscribe": "1", "CUDA_VISIBLE_DEVICES": ""} | extra
+    ours = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
+            "OMPI_MCA_rmaps_base_oversubscribe": "1", "CUDA_VISIBLE_DEVICES": ""}
+    return inherited | ours | extra
 
 
 def flags(**values):

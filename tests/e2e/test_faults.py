@@ -131,7 +131,7 @@ class Storage(EndToEnd):
     def test_metrics_that_do_not_fit(self):
         self.train(out="whole")
         limit = self.weights_path("whole").stat().st_size + 4096
-        result = self.train_with_file_limit(limit, model="mlp", global_batch=1, steps=4500, lr=0.001,
+        result = self.train_with_file_limit(limit, global_batch=1, steps=4500, lr=0.001,
                                             log_every="off", eval_every="off")
         self.assertEqual(result.code, 7, result)
         self.assertEqual(result.summary["steps"], 4500)
@@ -170,8 +170,9 @@ class MalformedImages(EndToEnd):
                             names[0])
         self.assert_refused(names[1], labels[:-1], names[1])
         self.assert_refused(names[1], ddptrain.idx_labels([0] * 63), "64 images", "63 labels")
-        self.assert_refused("t10k-labels-idx1-ubyte", ddptrain.idx_labels([0] * 7 + [200] + [0] * 8),
-                            "t10k-labels-idx1-ubyte", "record 7", "label 200")
+        validation_labels = ddptrain.idx_labels([0] * 7 + [200] + [0] * 8)
+        self.assert_refused("t10k-labels-idx1-ubyte", validation_labels,
+                            "t10k-labels-idx1-ubyte, record 7", "label 200")
         self.assert_refused("t10k-images-idx3-ubyte", ddptrain.idx_images(16, size=14), "14x14")
 
     def test_compressed_files_that_end_early_are_refused(self):

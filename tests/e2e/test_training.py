@@ -59,7 +59,7 @@ class Invariance(EndToEnd):
         self.assert_same_run("on", "off")
 
     def test_buckets_do_not_change_a_byte_of_two_ranks(self):
-        # A sum of two has one order only. (The recorded norm is summed in the order of the buckets.)
+        # A sum of two has one order only. (The recorded norm is summed in bucket order.)
         for size in (0.01, 100):
             self.train(2, bucket_mb=size, out=f"bucket{size}")
         self.assertEqual(self.weights_path("bucket0.01").read_bytes(),
