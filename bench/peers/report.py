@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """Sums up alternating measurements: report.py MEASUREMENTS.jsonl RESULT writes RESULT.json and RESULT.md.
 
-Each line of MEASUREMENTS is a JSON object with name, command and samples_per_s. The ratio is ddptrain's median over the
-median of the fastest peer.
+Each line of MEASUREMENTS comes from measure.py. The ratio is ddptrain's median over the median of the fastest peer.
 """
 import json
 import os
@@ -39,8 +38,9 @@ def main() -> None:
     measurements = [json.loads(line) for line in pathlib.Path(sys.argv[1]).read_text().splitlines()]
     sides = {}
     for m in measurements:
-        side = sides.setdefault(m["name"], {"command": m["command"], "samples_per_s": []})
+        side = sides.setdefault(m["name"], {"command": m["command"], "samples_per_s": [], "cpu_share_of_others": []})
         side["samples_per_s"].append(m["samples_per_s"])
+        side["cpu_share_of_others"].append(m["cpu_share_of_others"])
     for side in sides.values():
         side["median"] = statistics.median(side["samples_per_s"])
     ours = sides["ddptrain"]["median"]
@@ -67,10 +67,11 @@ def main() -> None:
         f"{m['cpu']}, {m['cores']} cores, {m['memory_gib']} GiB, {m['system']}; {v['ddptrain']}, "
         f"Open MPI {v['open_mpi']}, PyTorch {v['torch']}. "
         f"{result['rounds']} rounds, the sides taking turns (`bench/peers/run_cpu.sh`).", "",
-        "| | samples/s, median | min–max | ddptrain is … times as fast |", "|---|---:|---:|---:|"]
+        "| | samples/s, median | min–max | ddptrain is … times as fast | machine taken by others |", "|---|---:|---:|---:|---:|"]
     for name, side in sides.items():
         rates = side["samples_per_s"]
-        lines.append(f"| {name} | {side['median']:.0f} | {min(rates):.0f}–{max(rates):.0f} | {ours / side['median']:.2f} |")
+        lines.append(f"| {name} | {side['median']:.0f} | {min(rates):.0f}–{max(rates):.0f} | {ours / side['median']:.2f} | "
+                     f"{min(side['cpu_share_of_others']):.0%}–{max(side['cpu_share_of_others']):.0%} |")
     lines += ["", "Commands:", ""] + [f"- {name}: `{side['command']}`" for name, side in sides.items()]
     text = "\n".join(lines) + "\n"
     target.with_suffix(".md").write_text(text)

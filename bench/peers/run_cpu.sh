@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Training speed of the default job on the CPU, 2 ranks of 1 thread: ddptrain and PyTorch take turns, so that a slow
-# minute of the machine hits both. Writes bench/results/cpu-convnet-DATE.json and .md.
+# minute of the machine hits both. Writes bench/results/cpu-convnet-DATE.json and .md. Nothing else should run meanwhile:
+# the table says how much of the machine other processes took.
 #   bench/peers/run_cpu.sh [ROUNDS] [STEPS]     (5 rounds of 400 steps; PyTorch comes from PyPI into bench/peers/.venv)
 set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")/../.."
@@ -26,26 +27,17 @@ scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT
 measurements=$scratch/measurements.jsonl
 
-# measure NAME COMMAND…: the command's last line, a JSON object with samples_per_s, with its name and command added.
-measure() {
-  local name=$1
-  shift
-  "$@" 2>"$scratch/stderr" | tail -n 1 |
-    python3 -c 'import json, sys; print(json.dumps({"name": sys.argv[1], "command": " ".join(sys.argv[2:]),
-                                                    **json.load(sys.stdin)}))' "$name" "${@//$scratch/DIR}" >>"$measurements" || {
-    echo "run_cpu: $name failed:" >&2
-    tail -n 20 "$scratch/stderr" >&2
-    exit 1
-  }
-  tail -n 1 "$measurements" | python3 -c 'import json, sys; m = json.load(sys.stdin)
-print(f"""{m["name"]}: {m["samples_per_s"]:.0f} samples/s""", file=sys.stderr)'
-}
+measure() { python3 bench/peers/measure.py "$@" | sed "s|$scratch|DIR|g" >>"$measurements"; }
+
+# By default glibc gives PyTorch's large tensors back to the kernel after each step and takes them again, which costs it
+# a fifth of its time.
+keep_memory=(env MALLOC_MMAP_THRESHOLD_=1073741824 MALLOC_TRIM_THRESHOLD_=4294967296 MALLOC_TOP_PAD_=67108864)
 
 for ((round = 1; round <= rounds; ++round)); do
   echo "run_cpu: round $round of $rounds" >&2
   measure ddptrain mpirun -np "$ranks" build/bin/ddptrain train --threads 1 --steps "$steps" --out "$scratch/run" --overwrite
   for layout in "${layouts[@]}"; do
-    measure "pytorch $layout" "$venv/bin/torchrun" --standalone --nproc-per-node "$ranks" \
+    measure "pytorch $layout" "${keep_memory[@]}" "$venv/bin/torchrun" --standalone --nproc-per-node "$ranks" \
       bench/peers/pytorch_cpu_ddp.py --steps "$steps" --layout "$layout"
   done
 done
