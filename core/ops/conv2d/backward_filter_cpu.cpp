@@ -38,13 +38,7 @@ void add_sample(const Conv2dGeometry& g, const T* x, std::int64_t row, const T* 
 
 template <class T>
 Kernel backward_filter(const Conv2dGeometry& g, int threads) {
-  const Window image{.image_rows = g.h,
-                     .image_columns = g.w,
-                     .channels = g.c,
-                     .margin = g.pad,
-                     .rows = g.h + 2 * g.pad,
-                     .columns = g.w + 2 * g.pad,
-                     .padded_channels = g.c};
+  const Window image = padded_image(g);
   const Window gradient{.image_rows = g.p,
                         .image_columns = g.q,
                         .channels = g.k,

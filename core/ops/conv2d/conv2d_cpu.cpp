@@ -10,13 +10,7 @@ using namespace cpu;
 
 template <class T>
 Kernel forward(const Conv2dGeometry& g, bool relu, int threads) {
-  const Window window{.image_rows = g.h,
-                      .image_columns = g.w,
-                      .channels = g.c,
-                      .margin = g.pad,
-                      .rows = g.h + 2 * g.pad,
-                      .columns = g.w + 2 * g.pad,
-                      .padded_channels = g.c};
+  const Window window = padded_image(g);
   const std::int64_t terms = g.r * g.s * g.c;
   const std::int64_t packed = packed_elements<T>(terms, g.k);
   const std::int64_t bias_elements = packed_elements<T>(1, g.k);

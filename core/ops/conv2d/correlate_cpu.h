@@ -1,5 +1,5 @@
-// What forward and data gradient share on the CPU: padding one image, packing filters for the
-// register tile, and the correlation of one padded image with packed filters. All of it works
+// What the three products of a convolution share on the CPU: padding one image, packing filters for
+// the register tile, and the correlation of one padded image with packed filters. All of it works
 // inside memory the caller provides.
 #pragma once
 
@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "core/backend/cpu/parallel.h"
+#include "core/ops/conv2d/conv2d.h"
 #include "core/ops/conv2d/register_tile_cpu.h"
 
 namespace ddp::cpu {
@@ -31,6 +32,17 @@ struct Window {
     return (is_copy() ? columns : image_columns) * padded_channels;
   }
 };
+
+/// One image of a convolution with its padding around it.
+inline Window padded_image(const Conv2dGeometry& g) {
+  return {.image_rows = g.h,
+          .image_columns = g.w,
+          .channels = g.c,
+          .margin = g.pad,
+          .rows = g.h + 2 * g.pad,
+          .columns = g.w + 2 * g.pad,
+          .padded_channels = g.c};
+}
 
 /// The window onto `image`: the image itself, or a copy in `scratch`.
 template <class T>
