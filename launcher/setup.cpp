@@ -145,13 +145,14 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& 
   const auto seed = static_cast<std::uint64_t>(config.seed());
   ProgramOptions options;
   options.model = [&model, seed, classes = data.classes, dropout = config.dropout()](
-                      Graph& graph, Value images, Value sample_ids, bool training) {
-    return model.build(graph, images,
+                      Graph& graph, const ModelInputs& inputs, bool training) {
+    return model.build(graph, inputs.images,
                        {.classes = classes,
                         .dropout = dropout,
                         .training = training,
                         .seed = seed,
-                        .sample_ids = sample_ids});
+                        .sample_ids = inputs.sample_ids,
+                        .sample_weights = inputs.sample_weights});
   };
   options.buckets = [compute, bytes = config.bucket_mb() * 1024 * 1024](const ReadyList& ready) {
     return comm::bucket_plan(

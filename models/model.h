@@ -17,6 +17,7 @@ struct ModelOptions {
   bool training = true;    ///< evaluation graphs leave dropout out
   std::uint64_t seed = 1;  ///< of dropout masks
   Value sample_ids;        ///< [N] I64, the counter of per-sample randomness
+  Value sample_weights;    ///< [N] F32, 0 for padding, which batch norm leaves out
 };
 
 struct Model {

@@ -79,7 +79,6 @@ DDP_ERROR_CLASS(DeviceError, ExitCode::kDevice);
 DDP_ERROR_CLASS(MemoryError, ExitCode::kMemory);
 DDP_ERROR_CLASS(CommunicationError, ExitCode::kCommunication);
 DDP_ERROR_CLASS(StorageError, ExitCode::kStorage);
-DDP_ERROR_CLASS(DivergedError, ExitCode::kDiverged);
 
 /// A broken invariant of the program itself (exit 1); says where in the code.
 class InternalError : public Error {

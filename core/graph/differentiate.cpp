@@ -31,6 +31,14 @@ Value GradientBuilder::emit(std::string_view definition, const OpRef& forward,
                     std::move(attributes));
 }
 
+std::vector<Value> GradientBuilder::emit_all(std::string_view definition, const OpRef& forward,
+                                             std::string_view suffix,
+                                             const std::vector<Value>& inputs,
+                                             Attributes attributes) {
+  return graph_.add_op(definition, fmt::format("{}.{}", forward.name(), suffix), inputs,
+                       std::move(attributes));
+}
+
 void differentiate(Graph& graph, Value output, Value seed) {
   std::vector<bool> wanted(graph.values().size());
   for (const Parameter& parameter : graph.parameters()) wanted[parameter.value.index()] = true;

@@ -27,6 +27,10 @@ class GradientBuilder {
   /// Emits a backward op with one output, named "<forward op>.<suffix>".
   Value emit(std::string_view definition, const OpRef& forward, std::string_view suffix,
              const std::vector<Value>& inputs, Attributes attributes = {});
+  /// The same for an op with any number of outputs.
+  std::vector<Value> emit_all(std::string_view definition, const OpRef& forward,
+                              std::string_view suffix, const std::vector<Value>& inputs,
+                              Attributes attributes = {});
 
  private:
   friend void differentiate(Graph&, Value, Value);

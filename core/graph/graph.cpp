@@ -60,6 +60,21 @@ Value Graph::parameter(std::string_view name, const Shape& shape, Init init, Fil
   return {this, id};
 }
 
+RunningStatistics& Graph::running_statistics(std::string_view name, std::int64_t channels,
+                                             double momentum) {
+  const std::string path = scoped(name);
+  if (std::ranges::find(statistics_, path, &RunningStatistics::name) != statistics_.end())
+    throw ConfigError("two batch-normalised layers are called '{}'", path);
+  const TensorType type{Shape{channels}, compute_};
+  const auto buffer = [&](std::string_view which) {
+    values_.push_back({fmt::format("{}.{}", path, which), type, ValueRole::kBuffer, {}});
+    return ValueId(values_.size() - 1);
+  };
+  const ValueId mean = buffer("running_mean"), variance = buffer("running_var");
+  return statistics_.emplace_back(RunningStatistics{
+      .name = path, .mean = mean, .variance = variance, .momentum = momentum, .contribution = {}});
+}
+
 std::vector<Value> Graph::add_op(std::string_view definition, std::string_view name,
                                  const std::vector<Value>& inputs, Attributes attributes) {
   const OpDefinition& kind = op_definition(definition);
@@ -68,7 +83,8 @@ std::vector<Value> Graph::add_op(std::string_view definition, std::string_view n
         .inputs = {},
         .outputs = {},
         .attributes = std::move(attributes),
-        .phase = phase_};
+        .phase = phase_,
+        .block = phase_ == Phase::kForward ? block_ : kNoBlock};
   OpSignature signature{.inputs = {}, .outputs = {}, .attributes = op.attributes};
   for (const Value& input : inputs) {
     DDP_CHECK(input.graph == this, "op '{}' takes a value of another graph", op.name);
@@ -117,15 +133,25 @@ OpSignature Graph::signature(const Op& op) const {
   return signature;
 }
 
+ValueId Graph::copy_value(ValueId id, std::string_view name_suffix) {
+  ValueInfo copy = value(id);
+  copy.name += name_suffix;
+  values_.push_back(std::move(copy));
+  return ValueId(values_.size() - 1);
+}
+
+void Graph::replace_ops(std::deque<Op> ops) {
+  ops_ = std::move(ops);
+  for (ValueInfo& value : values_) value.producer = {};
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    for (ValueId output : ops_[i].outputs) values_[output.index()].producer = OpId(i);
+}
+
 void Graph::erase_ops(const std::vector<bool>& erased) {
   std::deque<Op> kept;
-  for (ValueInfo& value : values_) value.producer = {};
-  for (std::size_t i = 0; i < ops_.size(); ++i) {
-    if (erased[i]) continue;
-    for (ValueId output : ops_[i].outputs) values_[output.index()].producer = OpId(kept.size());
-    kept.push_back(std::move(ops_[i]));
-  }
-  ops_ = std::move(kept);
+  for (std::size_t i = 0; i < ops_.size(); ++i)
+    if (!erased[i]) kept.push_back(std::move(ops_[i]));
+  replace_ops(std::move(kept));
 }
 
 const Parameter* Graph::parameter_of(ValueId id) const {

@@ -18,7 +18,7 @@ namespace ddp {
 
 class Graph;
 
-enum class ValueRole : std::uint8_t { kInput, kParameter, kIntermediate };
+enum class ValueRole : std::uint8_t { kInput, kParameter, kBuffer, kIntermediate };
 enum class Phase : std::uint8_t { kForward, kBackward, kOptimizer };
 std::string_view name_of(Phase phase);
 
@@ -58,12 +58,25 @@ struct Parameter {
                                        ///< filled by differentiate
 };
 
+/// Running averages of a batch-normalised layer: buffers that training steps update and evaluation
+/// reads. Files hold them as "<name>.running_mean" and "<name>.running_var".
+struct RunningStatistics {
+  std::string name;        ///< of the layer: "layer1.0.bn1"
+  ValueId mean, variance;  ///< kBuffer values [C]
+  double momentum = 0.1;   ///< weight of a step's own statistics
+  ValueId contribution;  ///< [2C + 1] of one micro-step: Σ count · mean, Σ count · variance, Σ
+                         ///< count; invalid in evaluation graphs
+};
+
 struct ValueInfo {
   std::string name;
   TensorType type;
   ValueRole role = ValueRole::kIntermediate;
-  OpId producer;  ///< invalid for inputs and parameters
+  OpId producer;  ///< invalid for inputs, parameters and buffers
 };
+
+/// Number of the block that an op belongs to; ops outside of all blocks have none.
+inline constexpr int kNoBlock = -1;
 
 struct Op {
   std::string name;  ///< scope path: "conv1", "conv1.backward_data"
@@ -72,6 +85,7 @@ struct Op {
   std::vector<ValueId> outputs;
   Attributes attributes;
   Phase phase = Phase::kForward;
+  int block = kNoBlock;  ///< what recomputation runs again as one
 };
 
 /// An op seen from its definition: its values as handles.
@@ -103,6 +117,10 @@ class Graph {
   /// Adds a parameter named "<scope>.<name>". An existing name with the same type is shared (tied
   /// weights).
   Value parameter(std::string_view name, const Shape& shape, Init init, FileLayout file = {});
+  /// Adds the running statistics of layer `name` of `channels` channels; a name that exists is a
+  /// ConfigError.
+  RunningStatistics& running_statistics(std::string_view name, std::int64_t channels,
+                                        double momentum);
   /// Adds an op; output types come from its definition. A shape that does not fit is a ConfigError
   /// naming the op.
   std::vector<Value> add_op(std::string_view definition, std::string_view name,
@@ -122,22 +140,31 @@ class Graph {
   const Op& op(OpId id) const { return ops_[id.index()]; }
   std::deque<Op>& mutable_ops() { return ops_; }
   std::vector<Parameter>& mutable_parameters() { return parameters_; }
+  const std::deque<RunningStatistics>& statistics() const { return statistics_; }
+  int block_count() const { return blocks_; }
   std::int64_t parameter_elements() const;
   OpSignature signature(const Op& op) const;
   /// The parameter behind a value, or null.
   const Parameter* parameter_of(ValueId id) const;
 
+  /// A fresh value like `id`, for a copy of the op that makes it.
+  ValueId copy_value(ValueId id, std::string_view name_suffix);
+  /// Puts `ops` in the place of all ops.
+  void replace_ops(std::deque<Op> ops);
   /// Removes the ops marked in `erased` (by position); no other op may need their outputs.
   void erase_ops(const std::vector<bool>& erased);
   void set_phase(Phase phase) { phase_ = phase; }
 
  private:
   friend class Scope;
+  friend class Block;
   DType compute_;
   Phase phase_ = Phase::kForward;
   std::deque<ValueInfo> values_;  // deque: references stay valid while ops are added
   std::deque<Op> ops_;
   std::vector<Parameter> parameters_;
+  std::deque<RunningStatistics> statistics_;
+  int block_ = kNoBlock, blocks_ = 0;
   std::vector<std::string> scope_;
   std::vector<std::pair<std::string, int>> counters_;
 };
@@ -151,6 +178,19 @@ class Scope {
   ~Scope() { graph_.scope_.pop_back(); }
   Scope(const Scope&) = delete;
   Scope& operator=(const Scope&) = delete;
+
+ private:
+  Graph& graph_;
+};
+
+/// Ops added in its lifetime form one block, a stretch of the network that recomputation can run
+/// again in backward instead of keeping what it computed. Blocks do not nest.
+class Block {
+ public:
+  explicit Block(Graph& graph) : graph_(graph) { graph_.block_ = graph_.blocks_++; }
+  ~Block() { graph_.block_ = kNoBlock; }
+  Block(const Block&) = delete;
+  Block& operator=(const Block&) = delete;
 
  private:
   Graph& graph_;

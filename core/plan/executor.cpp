@@ -17,6 +17,9 @@ std::size_t region_bytes(const Plan& plan, Region region) {
     case Region::kParameters: return plan.memory.parameters;
     case Region::kGradients: return plan.memory.gradients;
     case Region::kOptimizer: return plan.memory.optimizer;
+    case Region::kBuffers: return plan.memory.buffers;
+    case Region::kStatistics: return plan.memory.statistics;
+    case Region::kAverage: return plan.memory.average;
     case Region::kState: return sizeof(StepState);
   }
   return 0;
@@ -47,6 +50,12 @@ RunMemory::RunMemory(Backend& backend, const std::vector<const Plan*>& plans) {
   new (base(Region::kState)) StepState();
 }
 
+MemoryMap RunMemory::map() const {
+  MemoryMap map;
+  for (std::size_t r = 0; r < kRegionCount; ++r) map.bases[r] = base(static_cast<Region>(r));
+  return map;
+}
+
 std::size_t RunMemory::allocated_bytes() const {
   return std::accumulate(buffers_.begin(), buffers_.end(), std::size_t{0},
                          [](std::size_t sum, const Buffer& buffer) { return sum + buffer.size(); });
@@ -60,15 +69,16 @@ PhaseTimes& PhaseTimes::operator+=(const PhaseTimes& other) {
   return *this;
 }
 
-Executor::Executor(const Plan& plan, Backend& backend, const RunMemory& memory,
-                   Communicator* communicator, StepState* state)
+Executor::Executor(const Plan& plan, Backend& backend, const MemoryMap& memory,
+                   Communicator* communicator)
     : plan_(plan),
       backend_(backend),
       communicator_(communicator),
       bound_(plan.steps.size()),
       ranges_(plan.steps.size()) {
-  if (state == nullptr) state = reinterpret_cast<StepState*>(memory.base(Region::kState));
+  auto* const state = reinterpret_cast<StepState*>(memory.base(Region::kState));
   for (const Placement& input : plan.inputs) inputs_.push_back(memory.view(input));
+  for (const Placement& output : plan.outputs) outputs_.push_back(memory.view(output));
   for (std::size_t i = 0; i < plan.events; ++i) {
     signals_.push_back(backend.make_event());
     ready_.push_back(backend.make_event());

@@ -13,6 +13,22 @@
 
 namespace ddp {
 
+/// Where each region lies: what an executor binds a plan to. A copy with another base for one
+/// region runs the same plan on other parameters.
+struct MemoryMap {
+  std::array<std::byte*, kRegionCount> bases{};
+
+  std::byte* base(Region region) const { return bases[static_cast<std::size_t>(region)]; }
+  TensorView view(const Placement& placement) const {
+    return {base(placement.region) + placement.offset, placement.type};
+  }
+  MemoryMap with(Region region, std::byte* base) const {
+    MemoryMap map = *this;
+    map.bases[static_cast<std::size_t>(region)] = base;
+    return map;
+  }
+};
+
 /// Device memory of one rank, by region; shared by all plans of a run. Evaluation brings its own
 /// state region.
 class RunMemory {
@@ -24,9 +40,8 @@ class RunMemory {
   std::size_t bytes(Region region) const {
     return buffers_[static_cast<std::size_t>(region)].size();
   }
-  TensorView view(const Placement& placement) const {
-    return {base(placement.region) + placement.offset, placement.type};
-  }
+  TensorView view(const Placement& placement) const { return map().view(placement); }
+  MemoryMap map() const;
   std::size_t allocated_bytes() const;
 
  private:
@@ -42,10 +57,11 @@ struct PhaseTimes {
 
 class Executor {
  public:
-  /// `communicator` may be null when the plan has no CommStep; `state` is the StepState in device
-  /// memory (by default the one in `memory`). Everything passed must outlive the executor.
-  Executor(const Plan& plan, Backend& backend, const RunMemory& memory, Communicator* communicator,
-           StepState* state = nullptr);
+  /// `communicator` may be null when the plan has no CommStep. Everything passed, and the memory
+  /// behind the map, must outlive the executor.
+  Executor(const Plan& plan, Backend& backend, const MemoryMap& memory, Communicator* communicator);
+  Executor(const Plan& plan, Backend& backend, const RunMemory& memory, Communicator* communicator)
+      : Executor(plan, backend, memory.map(), communicator) {}
 
   /// Runs all steps. Throws what a failed collective throws.
   PhaseTimes run();
@@ -58,6 +74,8 @@ class Executor {
   const Plan& plan() const { return plan_; }
   /// Where the host writes input `i` of the plan.
   TensorView input(std::size_t i) const { return inputs_[i]; }
+  /// Where the host reads output `i` of the plan after a run.
+  TensorView output(std::size_t i) const { return outputs_[i]; }
 
  private:
   struct BoundCompute {
@@ -68,7 +86,7 @@ class Executor {
   const Plan& plan_;
   Backend& backend_;
   Communicator* communicator_;
-  std::vector<TensorView> inputs_;
+  std::vector<TensorView> inputs_, outputs_;
   std::vector<BoundCompute> bound_;  ///< by step; empty for others
   std::vector<TensorView> ranges_;   ///< by step, of CommSteps
   std::vector<std::unique_ptr<Event>> signals_;

@@ -9,6 +9,9 @@ std::string_view name_of(Region region) {
     case Region::kParameters: return "parameters";
     case Region::kGradients: return "gradients";
     case Region::kOptimizer: return "optimizer";
+    case Region::kBuffers: return "buffers";
+    case Region::kStatistics: return "statistics";
+    case Region::kAverage: return "average";
     case Region::kState: return "state";
   }
   return "?";

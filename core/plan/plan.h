@@ -16,8 +16,18 @@
 namespace ddp {
 
 /// The blocks of memory a plan refers to; allocated once and shared by all plans of a run.
-enum class Region : std::uint8_t { kArena, kInput, kParameters, kGradients, kOptimizer, kState };
-inline constexpr std::size_t kRegionCount = 6;
+enum class Region : std::uint8_t {
+  kArena,
+  kInput,
+  kParameters,
+  kGradients,
+  kOptimizer,
+  kBuffers,     ///< running statistics of batch norm
+  kStatistics,  ///< sums of the step's statistics, laid out as kBuffers
+  kAverage,     ///< moving averages of the parameters, and behind them of the buffers
+  kState
+};
+inline constexpr std::size_t kRegionCount = 9;
 std::string_view name_of(Region region);
 
 struct Placement {
@@ -43,12 +53,24 @@ struct Bucket {
   std::size_t first_segment = 0, last_segment = 0;  ///< [first, last) of SlabLayout::segments
 };
 
+/// Running statistics of one layer in two slabs of the same layout: in kBuffers mean [C] and
+/// variance [C], in kStatistics Σ count · mean [C], Σ count · variance [C] and Σ count.
+struct StatisticsSegment {
+  std::string name;        ///< of the layer
+  std::size_t offset = 0;  ///< elements
+  std::size_t channels = 0;
+  double momentum = 0;
+};
+
 struct SlabLayout {
   DType dtype = DType::kF32;
   std::size_t elements = 0;           ///< of one slab, padding included
   std::vector<SlabSegment> segments;  ///< in the order in which gradients become final
   std::vector<Bucket> buckets;
+  std::vector<StatisticsSegment> statistics;  ///< in the order of the graph
+  std::size_t statistics_elements = 0;  ///< of kBuffers and of kStatistics; 0 without batch norm
   std::size_t bytes() const { return elements * size_of(dtype); }
+  std::size_t statistics_bytes() const { return statistics_elements * size_of(dtype); }
 };
 
 struct ComputeStep {
@@ -83,7 +105,10 @@ struct PlanMemory {
   std::size_t arena_without_reuse = 0;
   std::size_t arena_floor = 0;  ///< largest sum of tensors alive at one time
   std::size_t input = 0, parameters = 0, gradients = 0, optimizer = 0;
-  std::size_t total() const { return arena + input + parameters + gradients + optimizer; }
+  std::size_t buffers = 0, statistics = 0, average = 0;
+  std::size_t total() const {
+    return arena + input + parameters + gradients + optimizer + buffers + statistics + average;
+  }
 };
 
 struct Plan {
@@ -92,6 +117,8 @@ struct Plan {
   std::vector<Placement>
       inputs;  ///< where the host puts the micro-batch, in the order of graph inputs
   std::vector<std::string> input_names;
+  std::vector<Placement>
+      outputs;  ///< what the host may read after a run: of evaluation, see OutputIndex
   std::size_t events = 0;
   PlanMemory memory;
   Cost cost;

@@ -44,8 +44,8 @@ Evaluator::Evaluator(const Program& program, Backend& backend, const RunMemory& 
       options_(options),
       batch_(program.options().evaluation_batch),
       state_(backend.allocate(sizeof(StepState))),
-      executor_(program.evaluation(), backend, memory, nullptr,
-                reinterpret_cast<StepState*>(state_.data())) {}
+      executor_(program.evaluation(), backend, memory.map().with(Region::kState, state_.data()),
+                nullptr) {}
 
 Evaluation Evaluator::run() {
   StepState state;

@@ -24,6 +24,10 @@ Inputs add_inputs(Graph& graph, const ProgramOptions& options, std::int64_t n) {
           .sample_ids = graph.input("sample_ids", {Shape{n}, DType::kI64})};
 }
 
+ModelInputs model_inputs(Value images, const Inputs& in) {
+  return {.images = images, .sample_ids = in.sample_ids, .sample_weights = in.weights};
+}
+
 std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
   const Inputs in = add_inputs(*graph, options, options.micro_batch);
@@ -32,7 +36,7 @@ std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
                                 .crop_pad = options.crop_pad,
                                 .flip = options.flip,
                                 .seed = options.seed});
-  const Value logits = options.model(*graph, images, in.sample_ids, /*training=*/true);
+  const Value logits = options.model(*graph, model_inputs(images, in), /*training=*/true);
   const Value losses = softmax_cross_entropy(logits, in.labels, in.weights,
                                              {.label_smoothing = options.label_smoothing});
   score(losses, logits, in.labels, in.weights, /*exact=*/false);
@@ -47,7 +51,7 @@ std::unique_ptr<Graph> evaluation_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
   const Inputs in = add_inputs(*graph, options, options.evaluation_batch);
   const Value images = normalize(in.images, {.mean = options.mean, .stddev = options.stddev});
-  const Value logits = options.model(*graph, images, in.sample_ids, /*training=*/false);
+  const Value logits = options.model(*graph, model_inputs(images, in), /*training=*/false);
   score(softmax_cross_entropy(logits, in.labels, in.weights, {}), logits, in.labels, in.weights,
         /*exact=*/true);
   fuse_epilogues(*graph);

@@ -12,10 +12,15 @@
 
 namespace ddp {
 
-/// Builds a model: images in compute dtype -> logits. `training` graphs have dropout, which draws
-/// by `sample_ids`.
-using ModelFunction =
-    std::function<Value(Graph& graph, Value images, Value sample_ids, bool training)>;
+/// What a model is built on.
+struct ModelInputs {
+  Value images;          ///< [N, H, W, C] in compute dtype
+  Value sample_ids;      ///< [N] I64, what random numbers of a sample are drawn by
+  Value sample_weights;  ///< [N] F32, 0 for padding, which batch norm leaves out
+};
+/// Builds a model and returns its logits. Graphs that are not for training have no dropout, and
+/// batch norm with its running statistics.
+using ModelFunction = std::function<Value(Graph& graph, const ModelInputs& inputs, bool training)>;
 /// Cuts the gradients into buckets: comm::bucket_plan with its limits bound.
 using BucketFunction = std::function<std::vector<BucketRange>(const ReadyList& ready)>;
 

@@ -40,13 +40,14 @@ double element(const NamedTensor& tensor, std::size_t i) {
 
 ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) {
   ProgramOptions options;
-  options.model = [&run](Graph& graph, Value images, Value sample_ids, bool training) {
-    return models::find_model(run.model).build(graph, images,
+  options.model = [&run](Graph& graph, const ModelInputs& inputs, bool training) {
+    return models::find_model(run.model).build(graph, inputs.images,
                                                {.classes = 10,
                                                 .dropout = run.dropout,
                                                 .training = training,
                                                 .seed = run.seed,
-                                                .sample_ids = sample_ids});
+                                                .sample_ids = inputs.sample_ids,
+                                                .sample_weights = inputs.sample_weights});
   };
   options.buckets = [&run](const ReadyList& ready) {
     return comm::bucket_plan(ready, comm::LinkModel{},

@@ -92,7 +92,9 @@ TEST_F(ExecutorOfMlp, EvaluationLeavesTheStateOfTrainingAlone) {
   executor_.run();
   const StepState before = state();
   StepState own;
-  Executor evaluation(program_.evaluation(), *backend_, memory_, nullptr, &own);
+  Executor evaluation(program_.evaluation(), *backend_,
+                      memory_.map().with(Region::kState, reinterpret_cast<std::byte*>(&own)),
+                      nullptr);
   evaluation.run();
   EXPECT_EQ(std::memcmp(&before, &state(), sizeof(before)), 0);
 }

@@ -24,10 +24,10 @@ TEST(ScheduleHash, IsEqualForTwoBuilds) {
 
 TEST(ScheduleHash, DependsOnTheLayersOfAModelAndNotOnItsName) {
   ProgramOptions same = program_options(kRun, kImages);
-  same.model = [](Graph&, Value images, Value ids, bool training) {
-    Value x = flatten(images);
+  same.model = [](Graph&, const ModelInputs& inputs, bool training) {
+    Value x = flatten(inputs.images);
     for (const char* name : {"fc1", "fc2"}) x = relu(linear(x, {.name = name, .units = 256}));
-    if (training) x = dropout(x, ids, {.probability = 0, .instance = 1, .seed = 1});
+    if (training) x = dropout(x, inputs.sample_ids, {.probability = 0, .instance = 1, .seed = 1});
     return linear(x, {.name = "fc3", .units = 10});
   };
   EXPECT_EQ(hash_of(same), hash_of(program_options(kRun, kImages)));
