@@ -10,14 +10,26 @@
 
 namespace ddp::models {
 
+/// The first layers of a ResNet: for images of 224 pixels (7x7 convolution and max pool, which
+/// shrink them four times), for small ones (3x3 convolution), or the one that suits the images.
+enum class Stem : std::uint8_t { kAuto, kImageNet, kSmall };
+
+/// What a model is trained on when no data is named.
+struct DefaultInput {
+  std::string_view data = "fashion-mnist";
+  std::int64_t channels = 1, height = 28, width = 28;
+  int classes = 10;
+};
+
 /// What a model may depend on beside its input.
 struct ModelOptions {
   int classes = 10;
   double dropout = 0;      ///< probability, for models that have dropout
   bool training = true;    ///< evaluation graphs leave dropout out
   std::uint64_t seed = 1;  ///< of dropout masks
-  Value sample_ids;        ///< [N] I64, the counter of per-sample randomness
-  Value sample_weights;    ///< [N] F32, 0 for padding, which batch norm leaves out
+  Stem stem = Stem::kAuto;
+  Value sample_ids;      ///< [N] I64, the counter of per-sample randomness
+  Value sample_weights;  ///< [N] F32, 0 for padding, which batch norm leaves out
 };
 
 struct Model {
@@ -26,6 +38,7 @@ struct Model {
   /// images [N, H, W, C] in compute dtype -> logits [N, classes]. Throws ConfigError for images it
   /// cannot take.
   Value (*build)(Graph& graph, Value images, const ModelOptions& options);
+  DefaultInput input = {};
 };
 
 /// The model called `name`; ConfigError with the nearest name and the list when there is none.

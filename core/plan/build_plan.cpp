@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/round_up.h"
+#include "core/ops/batchnorm/batchnorm.h"
 #include "core/plan/plan_memory.h"
 
 namespace ddp {
@@ -21,6 +22,13 @@ class PlanBuilder {
       const Parameter& parameter = graph_.parameters()[segment.parameter.index()];
       fixed_[parameter.value] =
           slab_range(Region::kParameters, segment.offset, graph_.value(parameter.value).type.shape);
+    }
+    for (const RunningStatistics& running : graph_.statistics()) {
+      const StatisticsSegment& segment = statistics_segment(running.name);
+      const Shape channels = graph_.value(running.mean).type.shape;
+      fixed_[running.mean] = slab_range(Region::kBuffers, segment.offset, channels);
+      fixed_[running.variance] =
+          slab_range(Region::kBuffers, segment.offset + segment.channels, channels);
     }
     for (std::size_t i = 0; i < graph_.values().size(); ++i) {
       const ValueInfo& value = graph_.values()[i];
@@ -42,6 +50,18 @@ class PlanBuilder {
   }
   Placement whole_slab(Region region, std::size_t slab = 0) const {
     return slab_range(region, 0, Shape{static_cast<std::int64_t>(context_.layout->elements)}, slab);
+  }
+
+  /// All of kBuffers or kStatistics.
+  Placement whole_statistics(Region region) const {
+    return slab_range(region, 0,
+                      Shape{static_cast<std::int64_t>(context_.layout->statistics_elements)});
+  }
+  const StatisticsSegment& statistics_segment(const std::string& name) const {
+    const auto& segments = context_.layout->statistics;
+    const auto found = std::ranges::find(segments, name, &StatisticsSegment::name);
+    DDP_CHECK(found != segments.end(), "layer '{}' has no place for its running statistics", name);
+    return *found;
   }
 
   void add_graph_op(const Op& op) {
@@ -102,6 +122,7 @@ class PlanBuilder {
     plan_.memory = memory.memory;
     plan_.memory.input = input_bytes_;
     plan_.memory.parameters = context_.layout->bytes();
+    plan_.memory.buffers = context_.layout->statistics_bytes();
     return std::move(plan_);
   }
 
@@ -171,6 +192,7 @@ class TrainPlan {
     for (std::size_t i = 0; i < graph.ops().size(); ++i) {
       if (!backward && graph.ops()[i].phase == Phase::kBackward) {
         backward = true;
+        commit_statistics();
         builder_.mark(Phase::kBackward);
       }
       builder_.add_graph_op(graph.ops()[i]);
@@ -183,11 +205,13 @@ class TrainPlan {
     Plan plan = builder_.finish(fmt::format("train{}{}", options_.micro_step.first ? ", first" : "",
                                             options_.micro_step.last ? ", last" : ""));
     plan.memory.gradients = context_.layout->bytes();
+    plan.memory.statistics = context_.layout->statistics_bytes();
     plan.memory.optimizer = optimizer_bytes(*context_.layout, options_.optimizer);
     return plan;
   }
 
  private:
+  bool has_statistics() const { return !context_.layout->statistics.empty(); }
   bool communicates() const { return options_.micro_step.last && options_.world_size > 1; }
 
   void commit(std::size_t index) {
@@ -212,8 +236,30 @@ class TrainPlan {
                          commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
   }
 
+  /// What batch norm contributes to its running averages.
+  void commit_statistics() {
+    if (!has_statistics()) return;
+    std::vector<Operand> contributions, ranges;
+    std::vector<std::size_t> targets;
+    for (const RunningStatistics& running : context_.graph->statistics()) {
+      const StatisticsSegment& segment = builder_.statistics_segment(running.name);
+      contributions.push_back(builder_.operand(running.contribution));
+      targets.push_back(ranges.size());
+      ranges.push_back(
+          {.value = {},
+           .fixed = builder_.slab_range(Region::kStatistics, segment.offset,
+                                        context_.graph->value(running.contribution).type.shape)});
+    }
+    builder_.add_slab_op("commit", "statistics.commit", Phase::kForward, std::move(contributions),
+                         std::move(ranges),
+                         commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
+  }
+
+  /// With the first bucket goes what the forward pass has left: the statistics of batch norm.
   void reduce(std::size_t index) {
     if (!communicates()) return;
+    if (index == 0 && has_statistics())
+      post("statistics", builder_.whole_statistics(Region::kStatistics));
     const Bucket& bucket = context_.layout->buckets[index];
     post(fmt::format("bucket {}", index),
          builder_.slab_range(Region::kGradients, bucket.begin,
@@ -246,11 +292,23 @@ class TrainPlan {
     const Operand gradients{.value = {}, .fixed = builder_.whole_slab(Region::kGradients)};
     builder_.add_slab_op("finish_step", "finish_step", Phase::kOptimizer, {gradients}, {},
                          finish_step_attributes(optimizer.finish));
+    if (has_statistics()) update_running_averages();
     std::vector<Operand> state{{.value = {}, .fixed = builder_.whole_slab(Region::kParameters)}};
     for (std::size_t slab = 0; slab < optimizer.state_slabs(); ++slab)
       state.push_back({.value = {}, .fixed = builder_.whole_slab(Region::kOptimizer, slab)});
     builder_.add_slab_op(optimizer.kind, "optimizer", Phase::kOptimizer, {gradients},
                          std::move(state), update_attributes());
+  }
+
+  void update_running_averages() {
+    std::vector<RunningAverageSegment> segments;
+    for (const StatisticsSegment& segment : context_.layout->statistics)
+      segments.push_back(
+          {.offset = segment.offset, .channels = segment.channels, .momentum = segment.momentum});
+    builder_.add_slab_op("running_average", "running_average", Phase::kOptimizer,
+                         {{.value = {}, .fixed = builder_.whole_statistics(Region::kStatistics)}},
+                         {{.value = {}, .fixed = builder_.whole_statistics(Region::kBuffers)}},
+                         running_average_attributes(segments));
   }
 
   Attributes update_attributes() const {

@@ -42,6 +42,7 @@ class RunMemory {
   }
   TensorView view(const Placement& placement) const { return map().view(placement); }
   MemoryMap map() const;
+  operator MemoryMap() const { return map(); }  // NOLINT: whoever has memory has the map of it
   std::size_t allocated_bytes() const;
 
  private:
@@ -60,8 +61,6 @@ class Executor {
   /// `communicator` may be null when the plan has no CommStep. Everything passed, and the memory
   /// behind the map, must outlive the executor.
   Executor(const Plan& plan, Backend& backend, const MemoryMap& memory, Communicator* communicator);
-  Executor(const Plan& plan, Backend& backend, const RunMemory& memory, Communicator* communicator)
-      : Executor(plan, backend, memory.map(), communicator) {}
 
   /// Runs all steps. Throws what a failed collective throws.
   PhaseTimes run();

@@ -7,8 +7,13 @@
 
 namespace ddp {
 
-/// conv2d|linear → bias (→ relu) becomes one op with an epilogue, and relu_backward → bias_backward
-/// one pass, where no other op needs the value in between. Returns how many ops were absorbed.
+/// Where no other op needs the value in between:
+///   conv2d|linear → bias (→ relu)          becomes one op with an epilogue,
+///   relu_backward → bias_backward          one pass,
+///   batchnorm → (add →) relu               one op, in training and in evaluation graphs,
+///   relu_backward → batchnorm_backward     one op, which also gives the residual branch its
+///   gradient.
+/// Returns how many ops were absorbed.
 int fuse_epilogues(Graph& graph);
 
 }  // namespace ddp

@@ -88,9 +88,9 @@ class Layout {
     if (draft.definition->is_view) return storage_of(draft.inputs[0]);
     const ValueId value = draft.outputs[static_cast<std::size_t>(output)].value;
     for (const InPlace& pair : draft.definition->in_place) {
-      if (pair.output != output) continue;
-      const std::optional<std::size_t> storage =
-          storage_of(draft.inputs[static_cast<std::size_t>(pair.input)]);
+      const auto input = static_cast<std::size_t>(pair.input);
+      if (pair.output != output || input >= draft.inputs.size()) continue;
+      const std::optional<std::size_t> storage = storage_of(draft.inputs[input]);
       if (storage && storages_[*storage].overwritten_at != s && storages_[*storage].last == s &&
           storages_[*storage].bytes == graph_.value(value).type.bytes())
         return storage;

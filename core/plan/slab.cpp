@@ -30,7 +30,7 @@ ReadyList ready_list(const Graph& graph) {
 
 SlabLayout slab_layout(const Graph& graph, const ReadyList& ready,
                        const std::vector<BucketRange>& ranges, int world_size) {
-  SlabLayout layout{.dtype = graph.compute_dtype(), .elements = 0, .segments = {}, .buckets = {}};
+  SlabLayout layout{.dtype = graph.compute_dtype()};
   const std::size_t alignment = kAlignment / size_of(layout.dtype);
   std::size_t covered = 0;
   for (const BucketRange& range : ranges) {
@@ -55,6 +55,14 @@ SlabLayout slab_layout(const Graph& graph, const ReadyList& ready,
                  round_up(offset - bucket.begin, alignment * static_cast<std::size_t>(world_size));
     layout.elements = bucket.end;
     layout.buckets.push_back(bucket);
+  }
+  for (const RunningStatistics& running : graph.statistics()) {
+    const auto channels = static_cast<std::size_t>(graph.value(running.mean).type.elements());
+    layout.statistics.push_back({.name = running.name,
+                                 .offset = layout.statistics_elements,
+                                 .channels = channels,
+                                 .momentum = running.momentum});
+    layout.statistics_elements += round_up(2 * channels + 1, alignment);
   }
   DDP_CHECK(covered == ready.size(), "the buckets cover {} of {} parameters", covered,
             ready.size());

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <numbers>
+#include <set>
 
 #include "core/base/hash.h"
 #include "core/base/philox.h"
@@ -20,10 +22,58 @@ TensorType file_type(const Program& program, const Parameter& parameter) {
   return {parameter.file.file, program.layout().dtype};
 }
 
-/// Where a segment lies in device memory.
-std::byte* device_data(const Program& program, const RunMemory& memory,
-                       const SlabSegment& segment) {
-  return memory.base(Region::kParameters) + segment.offset * size_of(program.layout().dtype);
+/// Where a segment lies.
+Placement place_of(const Program& program, const SlabSegment& segment) {
+  const DType dtype = program.layout().dtype;
+  return {.region = Region::kParameters,
+          .offset = segment.offset * size_of(dtype),
+          .type = {Shape{static_cast<std::int64_t>(segment.elements)}, dtype}};
+}
+
+/// Mean or variance of one layer: its name in files, its place, and how its elements start.
+struct RunningTensor {
+  std::string name;
+  Placement place;
+  double initial = 0;
+};
+
+std::vector<RunningTensor> running_tensors(const Program& program) {
+  const DType dtype = program.layout().dtype;
+  std::vector<RunningTensor> tensors;
+  for (const StatisticsSegment& segment : program.layout().statistics) {
+    const auto add = [&](std::string_view which, std::size_t offset, double initial) {
+      tensors.push_back(
+          {.name = fmt::format("{}.{}", segment.name, which),
+           .place = {.region = Region::kBuffers,
+                     .offset = offset * size_of(dtype),
+                     .type = {Shape{static_cast<std::int64_t>(segment.channels)}, dtype}},
+           .initial = initial});
+    };
+    add("running_mean", segment.offset, 0);
+    add("running_var", segment.offset + segment.channels, 1);
+  }
+  return tensors;
+}
+
+/// Updates a layer's statistics have seen, as PyTorch counts them.
+std::string batches_tracked(const StatisticsSegment& segment) {
+  return segment.name + ".num_batches_tracked";
+}
+const TensorType kBatchesTracked{Shape{}, DType::kI64};
+
+/// A tensor that all replicas must hold alike.
+struct SharedTensor {
+  std::string name;
+  Placement place;
+};
+
+std::vector<SharedTensor> shared_tensors(const Program& program) {
+  std::vector<SharedTensor> tensors;
+  for (const SlabSegment& segment : program.layout().segments)
+    tensors.push_back({segment.name, place_of(program, segment)});
+  for (const RunningTensor& running : running_tensors(program))
+    tensors.push_back({running.name, running.place});
+  return tensors;
 }
 
 template <class T>
@@ -45,17 +95,32 @@ void fill_initial(const Parameter& parameter, PhiloxKey key, std::span<T> elemen
   }
 }
 
-void store(const Program& program, Backend& backend, const RunMemory& memory,
+template <class T>
+void fill_as(Backend& backend, const TensorView& view, double value) {
+  const std::vector<T> elements(static_cast<std::size_t>(view.type.elements()),
+                                static_cast<T>(value));
+  backend.upload(view.data, elements.data(), view.bytes());
+}
+void fill(Backend& backend, const TensorView& view, double value) {
+  if (view.type.dtype == DType::kF64)
+    fill_as<double>(backend, view, value);
+  else
+    fill_as<float>(backend, view, value);
+}
+
+void store(const Program& program, Backend& backend, const MemoryMap& memory,
            const SlabSegment& segment, std::span<const std::byte> in_file_layout) {
   std::vector<std::byte> in_memory(in_file_layout.size());
   permute_from_file(parameter_of(program, segment).file, size_of(program.layout().dtype),
                     in_file_layout, in_memory);
-  backend.upload(device_data(program, memory, segment), in_memory.data(), in_memory.size());
+  backend.upload(memory.view(place_of(program, segment)).data, in_memory.data(), in_memory.size());
 }
 
 }  // namespace
 
-void initialize_parameters(const Program& program, Backend& backend, const RunMemory& memory) {
+void initialize_parameters(const Program& program, Backend& backend, const MemoryMap& memory) {
+  for (const RunningTensor& running : running_tensors(program))
+    fill(backend, memory.view(running.place), running.initial);
   for (const SlabSegment& segment : program.layout().segments) {
     const Parameter& parameter = parameter_of(program, segment);
     const PhiloxKey key = philox_key(program.options().seed, RandomStream::kInit,
@@ -72,7 +137,7 @@ void initialize_parameters(const Program& program, Backend& backend, const RunMe
 }
 
 std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend,
-                                           const RunMemory& memory) {
+                                           const MemoryMap& memory) {
   std::vector<NamedTensor> tensors(program.graph().parameters().size());
   std::vector<std::byte> in_memory;
   for (const SlabSegment& segment : program.layout().segments) {
@@ -81,33 +146,61 @@ std::vector<NamedTensor> export_parameters(const Program& program, Backend& back
     tensor = {.name = parameter.name, .type = file_type(program, parameter), .bytes = {}};
     tensor.bytes.resize(tensor.type.bytes());
     in_memory.resize(tensor.type.bytes());
-    backend.download(in_memory.data(), device_data(program, memory, segment), in_memory.size());
+    backend.download(in_memory.data(), memory.view(place_of(program, segment)).data,
+                     in_memory.size());
     permute_to_file(parameter.file, size_of(program.layout().dtype), in_memory, tensor.bytes);
+  }
+  for (const RunningTensor& running : running_tensors(program)) {
+    NamedTensor tensor{.name = running.name, .type = running.place.type, .bytes = {}};
+    tensor.bytes.resize(tensor.type.bytes());
+    backend.download(tensor.bytes.data(), memory.view(running.place).data, tensor.bytes.size());
+    tensors.push_back(std::move(tensor));
+  }
+  StepState state;
+  backend.download(&state, memory.base(Region::kState), sizeof(state));
+  for (const StatisticsSegment& segment : program.layout().statistics) {
+    NamedTensor tensor{.name = batches_tracked(segment), .type = kBatchesTracked, .bytes = {}};
+    tensor.bytes.resize(tensor.type.bytes());
+    std::memcpy(tensor.bytes.data(), &state.update, tensor.bytes.size());
+    tensors.push_back(std::move(tensor));
   }
   return tensors;
 }
 
-void import_parameters(const Program& program, Backend& backend, const RunMemory& memory,
+void import_parameters(const Program& program, Backend& backend, const MemoryMap& memory,
                        const SafetensorsFile& file) {
+  std::set<std::string_view> known;
   for (const SlabSegment& segment : program.layout().segments) {
     const Parameter& parameter = parameter_of(program, segment);
     store(program, backend, memory, segment,
           file.tensor(parameter.name, file_type(program, parameter)).bytes);
+    known.insert(parameter.name);
   }
+  const std::vector<RunningTensor> running = running_tensors(program);
+  for (const RunningTensor& tensor : running) {
+    const std::span<const std::byte> bytes = file.tensor(tensor.name, tensor.place.type).bytes;
+    backend.upload(memory.view(tensor.place).data, bytes.data(), bytes.size());
+    known.insert(tensor.name);
+  }
+  const auto counts_batches = [&](std::string_view name) {
+    return std::ranges::any_of(program.layout().statistics, [&](const StatisticsSegment& segment) {
+      return name == batches_tracked(segment);
+    });
+  };
   for (const FileTensor& tensor : file.tensors())
-    if (std::ranges::find(program.graph().parameters(), tensor.name, &Parameter::name) ==
-        program.graph().parameters().end())
+    if (!known.contains(tensor.name) && !counts_batches(tensor.name))
       throw StorageError("the weight file holds a tensor '{}' that the model does not have",
                          tensor.name);
 }
 
-void check_replicas(const Program& program, Backend& backend, const RunMemory& memory,
+void check_replicas(const Program& program, Backend& backend, const MemoryMap& memory,
                     World& world) {
   std::vector<std::uint64_t> hashes;
   std::vector<std::byte> bytes;
-  for (const SlabSegment& segment : program.layout().segments) {
-    bytes.resize(segment.elements * size_of(program.layout().dtype));
-    backend.download(bytes.data(), device_data(program, memory, segment), bytes.size());
+  const std::vector<SharedTensor> tensors = shared_tensors(program);
+  for (const SharedTensor& tensor : tensors) {
+    bytes.resize(tensor.place.type.bytes());
+    backend.download(bytes.data(), memory.view(tensor.place).data, bytes.size());
     hashes.push_back(hash64(bytes));
   }
   const std::string mine(reinterpret_cast<const char*>(hashes.data()),
@@ -126,10 +219,10 @@ void check_replicas(const Program& program, Backend& backend, const RunMemory& m
           {.rank = different.front(),
            .code = ExitCode::kCommunication,
            .sentence = fmt::format(
-               "parameter '{}' is not the same on all ranks: {} {} from rank 0. The replicas have "
+               "'{}' is not the same on all ranks: {} {} from rank 0. The replicas have "
                "drifted apart: check "
                "the memory and links of these devices, and start again from the last good weights",
-               program.layout().segments[i].name, rank_list(different),
+               tensors[i].name, rank_list(different),
                different.size() == 1 ? "differs" : "differ")});
   }
 }

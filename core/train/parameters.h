@@ -13,8 +13,9 @@
 
 namespace ddp {
 
-/// Fills the parameter slab: a pure function of (seed, parameter name, element in file order).
-void initialize_parameters(const Program& program, Backend& backend, const RunMemory& memory);
+/// Fills the parameter slab, a pure function of (seed, parameter name, element in file order), and
+/// the buffers: running means start at 0, running variances at 1.
+void initialize_parameters(const Program& program, Backend& backend, const MemoryMap& memory);
 
 /// A parameter outside of the slab: file layout, own memory.
 struct NamedTensor {
@@ -23,18 +24,20 @@ struct NamedTensor {
   std::vector<std::byte> bytes;
 };
 
-/// Copies of all parameters in file layout, in the order of the graph.
+/// Copies of all parameters in file layout, in the order of the graph, then of running means and
+/// variances, and for each of those layers the number of updates as "num_batches_tracked" (I64).
 std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend,
-                                           const RunMemory& memory);
+                                           const MemoryMap& memory);
 
-/// The inverse: fills the slab from a weight file. StorageError (exit 7) naming the tensor when one
+/// The inverse: fills the slab and the buffers from a weight file, which may leave
+/// num_batches_tracked out. StorageError (exit 7) naming the tensor when one
 /// is missing, has another type, or has no place in the model.
-void import_parameters(const Program& program, Backend& backend, const RunMemory& memory,
+void import_parameters(const Program& program, Backend& backend, const MemoryMap& memory,
                        const SafetensorsFile& file);
 
-/// Collective. Compares the checksum of every parameter between ranks; AgreedFailure (exit 6)
-/// naming the first tensor that differs and the ranks.
-void check_replicas(const Program& program, Backend& backend, const RunMemory& memory,
+/// Collective. Compares the checksum of every parameter and running average between ranks;
+/// AgreedFailure (exit 6) naming the first tensor that differs and the ranks.
+void check_replicas(const Program& program, Backend& backend, const MemoryMap& memory,
                     World& world);
 
 }  // namespace ddp

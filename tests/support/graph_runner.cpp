@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 #include <new>
+#include <optional>
+#include <set>
 
 #include "core/base/philox.h"
 
@@ -70,6 +72,7 @@ void GraphRunner::place_values(bool in_place) {
       last_use[storage[id.index()]] = std::numeric_limits<std::size_t>::max();
 
   std::vector<std::size_t> buffer_of(storage.size());
+  std::set<std::size_t> taken;  // inputs that an output has overwritten
   const auto new_buffer = [&](std::size_t value, bool written_by_op) {
     buffer_of[value] = buffers_.size();
     buffers_.push_back(exact_buffer(graph_.values()[value].type.bytes()));
@@ -77,25 +80,34 @@ void GraphRunner::place_values(bool in_place) {
   };
   for (std::size_t i = 0; i < storage.size(); ++i)
     if (graph_.values()[i].role != ValueRole::kIntermediate) new_buffer(i, false);
+  // An input whose buffer output `out` of op `i` may use.
+  const auto dying_input = [&](const Op& op, std::size_t i, std::size_t value,
+                               int out) -> std::optional<std::size_t> {
+    for (const InPlace& pair : op.definition->in_place) {
+      if (pair.output != out || static_cast<std::size_t>(pair.input) >= op.inputs.size()) continue;
+      const std::size_t input = storage[op.inputs[static_cast<std::size_t>(pair.input)].index()];
+      const auto users = std::ranges::count_if(
+          op.inputs, [&](ValueId id) { return storage[id.index()] == input; });
+      if (graph_.values()[input].role == ValueRole::kIntermediate && last_use[input] == i &&
+          users == 1 && !taken.contains(input) &&
+          graph_.values()[input].type.bytes() == graph_.values()[value].type.bytes())
+        return input;
+    }
+    return std::nullopt;
+  };
   for (std::size_t i = 0; i < graph_.ops().size(); ++i) {
     const Op& op = graph_.ops()[i];
     for (std::size_t out = 0; out < op.outputs.size(); ++out) {
       const std::size_t value = op.outputs[out].index();
       if (storage[value] != value) continue;
-      const auto over =
-          std::ranges::find(op.definition->in_place, static_cast<int>(out), &InPlace::output);
-      if (in_place && over != op.definition->in_place.end()) {
-        const std::size_t input = storage[op.inputs[static_cast<std::size_t>(over->input)].index()];
-        const auto users = std::ranges::count_if(
-            op.inputs, [&](ValueId id) { return storage[id.index()] == input; });
-        if (graph_.values()[input].role == ValueRole::kIntermediate && last_use[input] == i &&
-            users == 1 &&
-            graph_.values()[input].type.bytes() == graph_.values()[value].type.bytes()) {
-          buffer_of[value] = buffer_of[input];
-          continue;
-        }
+      const std::optional<std::size_t> dying =
+          in_place ? dying_input(op, i, value, static_cast<int>(out)) : std::nullopt;
+      if (dying) {
+        taken.insert(*dying);
+        buffer_of[value] = buffer_of[*dying];
+      } else {
+        new_buffer(value, true);
       }
-      new_buffer(value, true);
     }
   }
   for (std::size_t i = 0; i < storage.size(); ++i)

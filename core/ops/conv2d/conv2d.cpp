@@ -122,14 +122,31 @@ Conv2dGeometry conv2d_backward_filter_geometry(const OpSignature& signature) {
                          signature.attributes);
 }
 
+namespace {
+
+Init filter_init(FilterInit init, std::int64_t filters, std::int64_t kernel,
+                 std::int64_t channels) {
+  const auto terms = static_cast<double>(kernel * kernel);
+  switch (init) {
+    case FilterInit::kUniformFanIn:
+      return {.kind = Init::Kind::kUniform,
+              .scale = 1 / std::sqrt(static_cast<double>(channels) * terms)};
+    case FilterInit::kKaimingNormalFanOut:
+      return {.kind = Init::Kind::kNormal,
+              .scale = std::sqrt(2 / (static_cast<double>(filters) * terms))};
+  }
+  return {};
+}
+
+}  // namespace
+
 Value conv2d(Value x, const Conv2d& layer) {
   const std::int64_t channels =
       x.shape().rank() == 4 ? x.shape()[3] : 1;  // infer reports another rank
   const std::int64_t r = layer.kernel;
   const Shape shape{layer.filters, r, r, channels};
-  const double bound = 1 / std::sqrt(static_cast<double>(channels * r * r));
   const Value filters = x.graph->parameter(
-      layer.name + ".weight", shape, {.kind = Init::Kind::kUniform, .scale = bound},
+      layer.name + ".weight", shape, filter_init(layer.init, layer.filters, r, channels),
       {.view = shape, .order = {0, 3, 1, 2}, .file = {layer.filters, channels, r, r}});
   return x.graph->add("conv2d", layer.name, {x, filters},
                       {{"stride", layer.stride}, {"pad", layer.pad}});

@@ -2,6 +2,7 @@
 // run.
 #include "core/ops/conv2d/conv2d.h"
 #include "core/ops/conv2d/correlate_cpu.h"
+#include "core/ops/flag_attribute.h"
 
 namespace ddp {
 namespace {
@@ -62,7 +63,7 @@ Kernel forward(const Conv2dGeometry& g, bool relu, int threads) {
 
 Kernel conv2d_factory(const OpSignature& s, const KernelContext& context) {
   const Conv2dGeometry g = conv2d_geometry(s.inputs[0].shape, s.inputs[1].shape, s.attributes);
-  const bool relu = s.attributes.has("relu") && s.attributes.integer("relu") != 0;
+  const bool relu = flag(s.attributes, "relu");
   return s.inputs[0].dtype == DType::kF64 ? forward<double>(g, relu, context.threads)
                                           : forward<float>(g, relu, context.threads);
 }

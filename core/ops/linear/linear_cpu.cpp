@@ -3,6 +3,7 @@
 #include "core/backend/cpu/gemm.h"
 #include "core/backend/cpu/parallel.h"
 #include "core/graph/op_definition.h"
+#include "core/ops/flag_attribute.h"
 
 namespace ddp {
 namespace {
@@ -74,7 +75,7 @@ Kernel backward_weight(Extents e, int threads) {
 
 Kernel linear_factory(const OpSignature& s, const KernelContext& context) {
   const Extents e{s.inputs[0].shape[0], s.inputs[1].shape[0], s.inputs[0].shape[1]};
-  const bool relu = s.attributes.has("relu") && s.attributes.integer("relu") != 0;
+  const bool relu = flag(s.attributes, "relu");
   return s.inputs[0].dtype == DType::kF64 ? forward<double>(e, relu, context.threads)
                                           : forward<float>(e, relu, context.threads);
 }

@@ -17,7 +17,7 @@ std::unique_ptr<Dataset> data_for(const TrainingRun& run, Split split) {
       {.data = "synthetic",
        .limit = 0,
        .synthetic_size = split == Split::kTrain ? run.train_samples : run.validation_samples,
-       .synthetic_image = Shape{12, 12, 1},
+       .synthetic_image = run.image,
        .classes = 10,
        .seed = run.seed},
       split);

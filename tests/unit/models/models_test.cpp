@@ -29,9 +29,14 @@ std::map<std::string, std::string> parameters_of(std::string_view name, bool tra
   Graph graph(DType::kF32);
   const Value images = graph.input("images", {Shape{2, 28, 28, 1}, DType::kF32});
   const Value ids = graph.input("sample_ids", {Shape{2}, DType::kI64});
-  const Value logits = find_model(name).build(
-      graph, images,
-      {.classes = classes, .dropout = 0.25, .training = training, .seed = 1, .sample_ids = ids});
+  const Value weights = graph.input("weights", {Shape{2}, DType::kF32});
+  const Value logits = find_model(name).build(graph, images,
+                                              {.classes = classes,
+                                               .dropout = 0.25,
+                                               .training = training,
+                                               .seed = 1,
+                                               .sample_ids = ids,
+                                               .sample_weights = weights});
   EXPECT_EQ(logits.shape(), (Shape{2, classes}));
   std::map<std::string, std::string> shapes;
   for (const Parameter& parameter : graph.parameters())
@@ -76,6 +81,45 @@ TEST(Models, ConvnetHasItsPublishedParameters) {
 TEST(Models, EvaluateWithTheParametersTheyWereTrainedWith) {
   for (const Model* model : all_models())
     EXPECT_EQ(parameters_of(model->name, false), parameters_of(model->name, true)) << model->name;
+}
+
+/// Builds a ResNet on images of `side` pixels.
+Graph& build_resnet(Graph& graph, std::string_view name, std::int64_t side,
+                    const ModelOptions& options) {
+  const Value images = graph.input("images", {Shape{2, side, side, 3}, DType::kF32});
+  ModelOptions with_inputs = options;
+  with_inputs.sample_weights = graph.input("weights", {Shape{2}, DType::kF32});
+  find_model(name).build(graph, images, with_inputs);
+  return graph;
+}
+
+TEST(ResNet, HasAsManyParametersAsTorchvisions) {
+  const std::map<std::string_view, std::int64_t> expected{
+      {"resnet18", 11'689'512}, {"resnet34", 21'797'672}, {"resnet50", 25'557'032}};
+  for (const auto& [name, parameters] : expected) {
+    Graph graph(DType::kF32);
+    EXPECT_EQ(build_resnet(graph, name, 224, {.classes = 1000}).parameter_elements(), parameters);
+  }
+}
+
+TEST(ResNet, TakesTheStemThatSuitsTheImagesOrTheOneAskedFor) {
+  const auto first_filters = [](std::int64_t side, Stem stem) {
+    Graph graph(DType::kF32);
+    build_resnet(graph, "resnet18", side, {.stem = stem});
+    return graph.value(graph.parameters()[0].value).type.shape;
+  };
+  EXPECT_EQ(first_filters(32, Stem::kAuto), (Shape{64, 3, 3, 3}));
+  EXPECT_EQ(first_filters(64, Stem::kAuto), (Shape{64, 7, 7, 3}));
+  EXPECT_EQ(first_filters(32, Stem::kImageNet), (Shape{64, 7, 7, 3}));
+  EXPECT_EQ(first_filters(64, Stem::kSmall), (Shape{64, 3, 3, 3}));
+}
+
+TEST(ResNet, EveryResidualBlockCanBeRecomputed) {
+  for (const auto& [name, blocks] :
+       {std::pair{"resnet18", 8}, {"resnet34", 16}, {"resnet50", 16}}) {
+    Graph graph(DType::kF32);
+    EXPECT_EQ(build_resnet(graph, name, 32, {}).block_count(), blocks);
+  }
 }
 
 TEST(Models, SayWhichLayerAnImageIsTooSmallFor) {

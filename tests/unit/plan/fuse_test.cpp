@@ -7,6 +7,7 @@
 
 #include "core/graph/differentiate.h"
 #include "core/ops/add/add.h"
+#include "core/ops/batchnorm/batchnorm.h"
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
 #include "core/ops/fill/fill.h"
@@ -21,6 +22,13 @@ namespace {
 
 using Layers = std::function<Value(Value x)>;
 
+/// The input that batch norm reads; the same for all layers of a graph.
+Value weights_of(Graph& graph) {
+  for (std::size_t i = 0; i < graph.values().size(); ++i)
+    if (graph.values()[i].name == "weights") return {&graph, ValueId(i)};
+  return graph.input("weights", {{graph.values()[0].type.shape[0]}, DType::kF32});
+}
+
 void build(Graph& graph, const TensorType& input, const Layers& layers) {
   const Value y = layers(graph.input("x", input));
   differentiate(graph, y, fill(graph, "seed", y.type(), 0.5));
@@ -30,6 +38,10 @@ GraphRunner run(const Graph& graph, bool in_place) {
   GraphRunner runner(graph, {.in_place = in_place});
   runner.fill_parameters(-1, 1);
   runner.fill_uniform(runner.id("x"), -1, 1);
+  for (std::size_t i = 0; i < graph.values().size(); ++i)
+    if (graph.values()[i].name == "weights")
+      runner.set(ValueId(i), std::vector<double>(
+                                 static_cast<std::size_t>(graph.values()[i].type.elements()), 1.0));
   runner.run();
   return runner;
 }
@@ -92,6 +104,46 @@ TEST(Fuse, EveryLayerOfAChainIsFused) {
         return linear(x, {.name = "fc3", .units = 3});
       },
       {3, 7}, 7);
+}
+
+Value norm(Value x, const std::string& name) {
+  return batchnorm(x, weights_of(*x.graph), {.name = name});
+}
+Value conv(Value x, const std::string& name, std::int64_t filters) {
+  return conv2d(x, {.name = name, .filters = filters, .kernel = 3, .pad = 1});
+}
+
+TEST(Fuse, BatchNormTakesItsReluAndTheirGradientsArePassedOverOnce) {
+  expect_fused([](Value x) { return conv(relu(norm(conv(x, "conv1", 5), "bn1")), "conv2", 3); },
+               {2, 6, 5, 3}, 2);
+}
+
+TEST(Fuse, BatchNormTakesTheResidualBranchInFrontOfIt) {
+  expect_fused(
+      [](Value x) {
+        const Value y = relu(norm(conv(x, "conv1", 4), "bn1"));
+        return conv(relu(add(norm(conv(y, "conv2", 4), "bn2"), y)), "conv3", 2);
+      },
+      {2, 6, 5, 3}, 5);
+}
+
+TEST(Fuse, OfTwoBatchNormsTheLaterOneTakesTheSum) {
+  expect_fused(
+      [](Value x) {
+        const Value left = norm(conv(x, "conv1", 4), "bn1");
+        const Value right = norm(conv(x, "conv2", 4), "bn2");
+        return conv(relu(add(left, right)), "conv3", 2);
+      },
+      {2, 6, 5, 3}, 3);
+}
+
+TEST(Fuse, ABatchNormThatSomebodyElseNeedsIsKept) {
+  expect_fused(
+      [](Value x) {
+        const Value y = norm(conv(x, "conv1", 4), "bn1");
+        return add(relu(y), y);
+      },
+      {2, 6, 5, 3}, 0);
 }
 
 TEST(Fuse, ALayerWithoutBiasStaysAsItIs) {

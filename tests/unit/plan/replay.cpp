@@ -52,6 +52,7 @@ GraphRunner prepared_runner(const Graph& graph) {
   runner.fill_parameters(-0.3, 0.3);
   for (std::size_t i = 0; i < graph.values().size(); ++i) {
     const ValueInfo& value = graph.values()[i];
+    if (value.role == ValueRole::kBuffer) runner.fill_uniform(ValueId(i), 0.5, 2, i);
     if (value.role != ValueRole::kInput) continue;
     std::vector<double> elements(static_cast<std::size_t>(value.type.elements()));
     const int range = value.type.dtype == DType::kU8 ? 256 : value.name == "labels" ? 10 : 1000;
@@ -74,6 +75,15 @@ void load(const GraphRunner& runner, const Graph& graph, const SlabLayout& layou
     std::memcpy(memory.base(Region::kParameters) + segment.offset * size_of(layout.dtype),
                 from.data, from.bytes());
   }
+  for (std::size_t i = 0; i < graph.statistics().size(); ++i) {
+    const StatisticsSegment& segment = layout.statistics[i];
+    std::byte* to = memory.base(Region::kBuffers) + segment.offset * size_of(layout.dtype);
+    for (const ValueId buffer : {graph.statistics()[i].mean, graph.statistics()[i].variance}) {
+      const TensorView from = runner.view(buffer);
+      std::memcpy(to, from.data, from.bytes());
+      to += from.bytes();
+    }
+  }
   for (std::size_t i = 0; i < plan.inputs.size(); ++i) {
     const TensorView from = runner.view(runner.id(plan.input_names[i]));
     std::memcpy(memory.view(plan.inputs[i]).data, from.data, from.bytes());
@@ -93,6 +103,17 @@ void expect_gradients(const GraphRunner& runner, const Graph& graph, const SlabL
               : static_cast<double>(reinterpret_cast<const float*>(slab)[segment.offset + i]);
       ASSERT_EQ(actual, expected[i]) << segment.name << ", element " << i;
     }
+  }
+}
+
+/// The statistics slab against what the layers contributed.
+void expect_statistics(const GraphRunner& runner, const Graph& graph, const SlabLayout& layout,
+                       const RunMemory& memory) {
+  for (std::size_t i = 0; i < graph.statistics().size(); ++i) {
+    const TensorView expected = runner.view(graph.statistics()[i].contribution);
+    const std::byte* actual =
+        memory.base(Region::kStatistics) + layout.statistics[i].offset * size_of(layout.dtype);
+    ASSERT_EQ(std::memcmp(actual, expected.data, expected.bytes()), 0) << layout.statistics[i].name;
   }
 }
 
@@ -137,7 +158,10 @@ void expect_plan_computes(const Graph& graph, const SlabLayout& layout, const Pl
   skip_views();
   EXPECT_EQ(next, graph.ops().size()) << "not every op was run";
   EXPECT_EQ(state.loss_sum, runner.state.loss_sum);
-  if (plan.memory.gradients > 0) expect_gradients(runner, graph, layout, memory);
+  if (plan.memory.gradients > 0) {
+    expect_gradients(runner, graph, layout, memory);
+    expect_statistics(runner, graph, layout, memory);
+  }
 }
 
 }  // namespace ddp::test

@@ -72,7 +72,7 @@ TEST_P(Replay, EvaluationComputesTheGraph) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Replay,
-                         testing::Combine(testing::Values("mlp", "convnet"),
+                         testing::Combine(testing::Values("mlp", "convnet", "resnet18", "resnet50"),
                                           testing::Values(DType::kF32, DType::kF64)),
                          [](const auto& instance) {
                            return fmt::format("{}_{}", std::get<0>(instance.param),

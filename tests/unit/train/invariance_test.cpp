@@ -118,6 +118,67 @@ TEST(Training, APartialBatchIsTheMeanOverItsTrueSamples) {
   }
 }
 
+/// ResNet-18 on 12x12 images: batch norm, residual branches and a small stem. Its last layers see 2x2
+/// pixels of 4 samples; a gentle learning rate keeps rounding from growing step by step.
+TrainingRun resnet_run() {
+  return {.model = "resnet18",
+          .global_batch = 16,
+          .accum = 4,
+          .steps = 12,
+          .clip_norm = 1,
+          .learning_rate = 0.01,
+          .train_samples = 48,
+          .validation_samples = 9,
+          .image = Shape{12, 12, 3}};
+}
+
+TEST(BatchNormInvariance, AtEqualMicroBatchRanksAndAccumulationDoNotChangeTheRun) {
+  TrainingRun run = resnet_run();
+  const TrainingOutcome reference = train(run);
+  for (const Split3 split : {Split3{2, 2}, Split3{4, 1}}) {
+    SCOPED_TRACE(fmt::format("{} ranks, accumulation {}", split.ranks, split.accum));
+    run.ranks = split.ranks;
+    run.accum = split.accum;
+    const TrainingOutcome outcome = train(run);
+    expect_same_run(reference, outcome, 1e-10, 12);
+    // Weights and running statistics.
+    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
+    EXPECT_EQ(outcome.evaluation.top1, reference.evaluation.top1);
+    for (const std::string& hash : outcome.replica_hashes)
+      EXPECT_EQ(hash, outcome.replica_hashes[0]) << "the replicas differ";
+  }
+}
+
+TEST(BatchNormInvariance, ADeterministicRunRepeatsByteForByte) {
+  TrainingRun run = resnet_run();
+  run.ranks = 2;
+  run.accum = 1;
+  run.steps = 3;
+  run.compute = DType::kF32;
+  run.threads = 2;
+  const TrainingOutcome first = train(run);
+  EXPECT_EQ(first.replica_hashes, train(run).replica_hashes);
+  run.overlap = false;
+  EXPECT_EQ(first.replica_hashes, train(run).replica_hashes);
+}
+
+TEST(BatchNormInvariance, PaddingOfAPartialBatchStaysOut) {
+  // 20 samples in batches of 16: the second step has 4, one micro-batch of them on rank 0 only.
+  TrainingRun run = resnet_run();
+  run.train_samples = 20;
+  run.steps = 4;
+  run.drop_last = false;
+  const TrainingOutcome reference = train(run);
+  EXPECT_EQ(reference.steps[1].samples, 4);
+  for (const Split3 split : {Split3{2, 2}, Split3{4, 1}}) {
+    run.ranks = split.ranks;
+    run.accum = split.accum;
+    const TrainingOutcome outcome = train(run);
+    expect_same_run(reference, outcome, 1e-10, 4);
+    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
+  }
+}
+
 TEST(Evaluation, IsExactForAnySizeAndNumberOfRanks) {
   for (const std::int64_t samples : {1, 3, 21, 22}) {
     TrainingRun run{.global_batch = 16, .steps = 2, .validation_samples = samples};
