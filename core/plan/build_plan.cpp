@@ -98,9 +98,11 @@ class PlanBuilder {
 
   Operand operand(ValueId id) const { return {.value = id, .fixed = {}}; }
 
-  Plan finish(std::string name) {
+  /// `outputs` are what the host reads after a run.
+  Plan finish(std::string name, const std::vector<ValueId>& outputs = {}) {
     plan_.name = std::move(name);
-    const MemoryResult memory = layout_memory(graph_, drafts_, fixed_);
+    const MemoryResult memory = layout_memory(graph_, drafts_, fixed_, outputs);
+    for (const ValueId output : outputs) plan_.outputs.push_back(place(operand(output), memory));
     for (std::size_t s = 0; s < drafts_.size(); ++s) {
       ComputeStep& step = drafts_[s].step;
       for (const Operand& input : drafts_[s].inputs) step.inputs.push_back(place(input, memory));
@@ -339,11 +341,11 @@ Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options
   return TrainPlan(context, options).build();
 }
 
-Plan make_evaluation_plan(const PlanContext& context) {
+Plan make_evaluation_plan(const PlanContext& context, const std::vector<ValueId>& outputs) {
   PlanBuilder builder(context);
   builder.mark(Phase::kForward);
   for (const Op& op : context.graph->ops()) builder.add_graph_op(op);
-  return builder.finish("evaluate");
+  return builder.finish("evaluate", outputs);
 }
 
 }  // namespace ddp

@@ -31,8 +31,9 @@ struct TrainPlanOptions {
 };
 
 Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options);
-/// Forward only; parameters are read where the training plan updates them.
-Plan make_evaluation_plan(const PlanContext& context);
+/// Forward only; parameters are read where the training plan updates them. `outputs` are values
+/// that the host reads after a run: Plan::outputs, in the same order.
+Plan make_evaluation_plan(const PlanContext& context, const std::vector<ValueId>& outputs = {});
 
 /// Bytes of the optimizer's state slabs.
 std::size_t optimizer_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer);

@@ -16,11 +16,12 @@ struct Storage {
 class Layout {
  public:
   Layout(const Graph& graph, const std::vector<DraftStep>& steps,
-         const std::map<ValueId, Placement>& fixed)
+         const std::map<ValueId, Placement>& fixed, const std::vector<ValueId>& kept)
       : graph_(graph), steps_(steps), fixed_(fixed) {
     for (std::size_t s = 0; s < steps.size(); ++s)
       for (const Operand& input : steps[s].inputs)
         if (input.value.valid()) last_use_[input.value] = s;
+    for (const ValueId value : kept) last_use_[value] = steps.size();
   }
 
   MemoryResult run() {
@@ -121,8 +122,9 @@ class Layout {
 }  // namespace
 
 MemoryResult layout_memory(const Graph& graph, const std::vector<DraftStep>& steps,
-                           const std::map<ValueId, Placement>& fixed) {
-  return Layout(graph, steps, fixed).run();
+                           const std::map<ValueId, Placement>& fixed,
+                           const std::vector<ValueId>& kept) {
+  return Layout(graph, steps, fixed, kept).run();
 }
 
 }  // namespace ddp

@@ -30,8 +30,10 @@ struct MemoryResult {
   PlanMemory memory;                        ///< the arena fields
 };
 
-/// `fixed` are values that lie outside of the arena (inputs, parameters).
+/// `fixed` are values that lie outside of the arena (inputs, parameters, buffers); `kept` are read
+/// after the last step.
 MemoryResult layout_memory(const Graph& graph, const std::vector<DraftStep>& steps,
-                           const std::map<ValueId, Placement>& fixed);
+                           const std::map<ValueId, Placement>& fixed,
+                           const std::vector<ValueId>& kept);
 
 }  // namespace ddp

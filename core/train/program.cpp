@@ -47,7 +47,12 @@ std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
   return graph;
 }
 
-std::unique_ptr<Graph> evaluation_graph(const ProgramOptions& options) {
+struct EvaluationGraph {
+  std::unique_ptr<Graph> graph;
+  Value logits;
+};
+
+EvaluationGraph evaluation_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
   const Inputs in = add_inputs(*graph, options, options.evaluation_batch);
   const Value images = normalize(in.images, {.mean = options.mean, .stddev = options.stddev});
@@ -55,7 +60,7 @@ std::unique_ptr<Graph> evaluation_graph(const ProgramOptions& options) {
   score(softmax_cross_entropy(logits, in.labels, in.weights, {}), logits, in.labels, in.weights,
         /*exact=*/true);
   fuse_epilogues(*graph);
-  return graph;
+  return {.graph = std::move(graph), .logits = logits};
 }
 
 /// The slab layout follows the training graph; the evaluation graph finds its parameters in it by
@@ -78,7 +83,8 @@ SlabLayout layout_for(const SlabLayout& training, const Graph& graph) {
 
 Program::Program(ProgramOptions options) : options_(std::move(options)) {
   train_graph_ = training_graph(options_);
-  evaluation_graph_ = evaluation_graph(options_);
+  EvaluationGraph evaluation = evaluation_graph(options_);
+  evaluation_graph_ = std::move(evaluation.graph);
   const ReadyList ready = ready_list(*train_graph_);
   layout_ = slab_layout(*train_graph_, ready, options_.buckets(ready), options_.world_size);
 
@@ -104,7 +110,8 @@ Program::Program(ProgramOptions options) : options_(std::move(options)) {
   evaluation_ = make_evaluation_plan({.graph = evaluation_graph_.get(),
                                       .layout = &evaluation_layout,
                                       .backend = options_.backend,
-                                      .kernels = options_.kernels});
+                                      .kernels = options_.kernels},
+                                     {evaluation.logits.id});
   schedule_text_ = ddp::schedule_text(*train_graph_, layout_, plans(), options_.settings);
 }
 

@@ -53,6 +53,11 @@ struct InputIndex {
   static constexpr std::size_t kImages = 0, kLabels = 1, kWeights = 2, kSampleIds = 3;
 };
 
+/// Positions of what the host may read in Plan::outputs of the evaluation plan.
+struct OutputIndex {
+  static constexpr std::size_t kLogits = 0;  ///< [N, classes], in compute dtype
+};
+
 class Program {
  public:
   explicit Program(ProgramOptions options);
