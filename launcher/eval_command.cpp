@@ -19,14 +19,19 @@ ExitCode eval_command(Job& job) {
     file = std::make_unique<SafetensorsFile>(path);
     info = weights_info(*file, path);
     config.set_model(info.model);
+    config.set_stem(info.stem);
     config.set_classes(info.data.classes);
     const bool fp64 = std::ranges::any_of(
         file->tensors(), [](const FileTensor& tensor) { return tensor.type.dtype == DType::kF64; });
     config.set_precision(fp64 ? "fp64" : "fp32");
+    // Synthetic images are those that the model was made for.
+    const Shape& image = info.data.image;
+    config.set_synthetic_image(fmt::format("{}x{}x{}", image[2], image[0], image[1]));
+    configuration = with_input(std::move(configuration));
   });
   const Device device = choose_device(job, config);
   Backend& backend = *device.backend;
-  const std::unique_ptr<Dataset> data = open_data(job, config, Split::kValidation);
+  const std::unique_ptr<Dataset> data = open_data(job, configuration, Split::kValidation);
   ResolvedConfig resolved;
   agree(*job.world, [&] {
     if (data->info().image != info.data.image)
@@ -42,9 +47,9 @@ ExitCode eval_command(Job& job) {
       job, program_options(resolved, info.data, job.world->size(), backend.kernel_context()));
   const std::unique_ptr<RunMemory> memory = allocate_memory(job, backend, {&program->evaluation()});
   agree(*job.world, [&] { import_parameters(*program, backend, *memory, *file); });
-  job.log->info("ddptrain {} scores {} ({}) on {} validation samples of {}, {} ranks", version(),
+  job.log->info("ddptrain {} scores {} ({}) on {} validation samples of {}, {} rank{}", version(),
                 path.string(), info.model, data->info().size, data->info().source,
-                job.world->size());
+                job.world->size(), job.world->size() == 1 ? "" : "s");
 
   job.phase = "evaluation";
   const Evaluation evaluation =

@@ -9,13 +9,25 @@
 #include "core/plan/hash.h"
 #include "launcher/commands.h"
 #include "launcher/setup.h"
+#include "models/model.h"
 
 namespace ddp {
 namespace {
 
-// Input of the built-in models when no data is read.
-constexpr int kClasses = 10;
-const Shape kImage{28, 28, 1};
+/// The input as it is configured; of a data set on disk, which is not read, what the model takes by
+/// default.
+DataFacts planned_data(const Configuration& configuration) {
+  const TrainConfig& config = configuration.values;
+  const models::DefaultInput& input = models::find_model(config.model()).input;
+  const Shape image = config.data() == "synthetic"
+                          ? synthetic_image(configuration)
+                          : Shape{input.height, input.width, input.channels};
+  const auto channels = static_cast<std::size_t>(image[2]);
+  return {.image = image,
+          .classes = config.has_classes() ? config.classes() : input.classes,
+          .mean = std::vector<double>(channels, 0.0),
+          .stddev = std::vector<double>(channels, 1.0)};
+}
 
 int ranks_it_runs_under() {
   for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
@@ -29,25 +41,22 @@ ExitCode plan_command(const PlanRequest& request) {
   const int ranks = request.ranks.value_or(std::max(ranks_it_runs_under(), 2));
   if (ranks < 1) throw ConfigError("--ranks: {} is below 1", ranks);
   ResolvedConfig resolved;
-  resolved.configuration = request.configuration;
+  resolved.configuration = with_input(request.configuration);
   resolved.batch = resolve_batch(request.configuration, ranks);
   resolved.total_steps = 1;
   const TrainConfig& config = resolved.configuration.values;
-  const DataFacts data{.image = kImage,
-                       .classes = config.has_classes() ? config.classes() : kClasses,
-                       .mean = {0},
-                       .stddev = {1}};
+  const DataFacts data = planned_data(resolved.configuration);
   const KernelContext kernels{.threads = std::max(config.threads(), 1)};
   const Program program(program_options(resolved, data, ranks, kernels));
   const Plan& last = program.micro_step(resolved.batch.accum - 1);
-  const PlanFacts facts{
-      .model = config.model(),
-      .ranks = ranks,
-      .micro_batch = resolved.batch.micro,
-      .accum = resolved.batch.accum,
-      .schedule_hash = schedule_hash(program.schedule_text()),
-      .kernel_hash =
-          kernel_hash(program.plans(), make_cpu_backend(kernels.threads)->library_versions())};
+  const PlanFacts facts{.model = config.model(),
+                        .ranks = ranks,
+                        .micro_batch = resolved.batch.micro,
+                        .accum = resolved.batch.accum,
+                        .schedule_hash = schedule_hash(program.schedule_text()),
+                        .kernel_hash = kernel_hash(
+                            program.plans(), make_cpu_backend(kernels.threads)->library_versions()),
+                        .recomputation = describe_recomputation(program)};
   std::printf("%s", describe_plan(last, program.graph(), program.layout(), facts).c_str());
   if (!request.json.empty())
     write_file_atomically(request.json,

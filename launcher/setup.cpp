@@ -1,6 +1,7 @@
 #include "launcher/setup.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <sstream>
 
 #include <fmt/ranges.h>
@@ -8,6 +9,7 @@
 #include "comm/bucket_plan.h"
 #include "core/base/hash.h"
 #include "core/comm/rank_list.h"
+#include "core/plan/describe.h"
 #include "models/model.h"
 
 namespace ddp {
@@ -104,17 +106,51 @@ Device choose_device(Job& job, const TrainConfig& config) {
   return device;
 }
 
-std::unique_ptr<Dataset> open_data(Job& job, const TrainConfig& config, Split split) {
+Configuration with_input(Configuration configuration) {
+  TrainConfig& values = configuration.values;
+  const models::DefaultInput& input = models::find_model(values.model()).input;
+  const auto derived = [&](int field) { configuration.origins[field] = std::string(kDerived); };
+  if (!values.has_data()) {
+    values.set_data(std::string(input.data));
+    derived(TrainConfig::kDataFieldNumber);
+  }
+  if (values.data() != "synthetic") return configuration;
+  if (!values.has_synthetic_image()) {
+    values.set_synthetic_image(fmt::format("{}x{}x{}", input.channels, input.height, input.width));
+    derived(TrainConfig::kSyntheticImageFieldNumber);
+  }
+  if (!values.has_classes()) {
+    values.set_classes(input.classes);
+    derived(TrainConfig::kClassesFieldNumber);
+  }
+  return configuration;
+}
+
+Shape synthetic_image(const Configuration& configuration) {
+  const std::string& text = configuration.values.synthetic_image();
+  std::int64_t channels = 0, height = 0, width = 0;
+  int read = 0;
+  if (std::sscanf(text.c_str(), "%4ldx%5ldx%5ld%n", &channels, &height, &width, &read) != 3 ||
+      static_cast<std::size_t>(read) != text.size() || channels < 1 || height < 1 || width < 1)
+    throw ConfigError("{}: images have channels x height x width, as 3x32x32",
+                      describe_value(configuration, TrainConfig::kSyntheticImageFieldNumber));
+  return {height, width, channels};
+}
+
+std::unique_ptr<Dataset> open_data(Job& job, const Configuration& configuration, Split split) {
+  const TrainConfig& config = configuration.values;
   const bool train = split == Split::kTrain;
   std::unique_ptr<Dataset> dataset;
   agree(*job.world, [&] {
-    dataset =
-        open_dataset({.data = config.data(),
-                      .limit = train ? config.limit_train() : config.limit_val(),
-                      .synthetic_size = train ? config.synthetic_train() : config.synthetic_val(),
-                      .classes = config.classes(),
-                      .seed = static_cast<std::uint64_t>(config.seed())},
-                     split);
+    dataset = open_dataset(
+        {.data = config.data(),
+         .limit = train ? config.limit_train() : config.limit_val(),
+         .synthetic_size = train ? config.synthetic_train() : config.synthetic_val(),
+         .synthetic_image =
+             config.data() == "synthetic" ? synthetic_image(configuration) : Shape{1, 1, 1},
+         .classes = config.classes(),
+         .seed = static_cast<std::uint64_t>(config.seed())},
+        split);
   });
   const DatasetInfo& info = dataset->info();
   agree_on_text(*job.world,
@@ -143,14 +179,18 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& 
   const bool flip = config.augment() == "flip" || config.augment() == "crop-flip";
   const DType compute = config.precision() == "fp64" ? DType::kF64 : DType::kF32;
   const auto seed = static_cast<std::uint64_t>(config.seed());
+  const models::Stem stem = config.stem() == "small"      ? models::Stem::kSmall
+                            : config.stem() == "imagenet" ? models::Stem::kImageNet
+                                                          : models::Stem::kAuto;
   ProgramOptions options;
-  options.model = [&model, seed, classes = data.classes, dropout = config.dropout()](
+  options.model = [&model, seed, stem, classes = data.classes, dropout = config.dropout()](
                       Graph& graph, const ModelInputs& inputs, bool training) {
     return model.build(graph, inputs.images,
                        {.classes = classes,
                         .dropout = dropout,
                         .training = training,
                         .seed = seed,
+                        .stem = stem,
                         .sample_ids = inputs.sample_ids,
                         .sample_weights = inputs.sample_weights});
   };
@@ -172,10 +212,18 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& 
   options.flip = flip;
   options.label_smoothing = config.label_smoothing();
   options.overlap = config.overlap() == "on";
+  options.recompute = config.recompute() == "block";
   options.optimizer = optimizer_of(resolved);
   options.settings = agreed_settings(resolved, world_size);
   options.kernels = kernels;
   return options;
+}
+
+std::string describe_recomputation(const Program& program) {
+  if (!program.options().recompute) return "";
+  ProgramOptions options = program.options();
+  options.recompute = false;
+  return recomputation_line(program.micro_step(0), Program(options).micro_step(0));
 }
 
 std::unique_ptr<Program> build_program(Job& job, const ProgramOptions& options) {

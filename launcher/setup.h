@@ -21,8 +21,14 @@ struct Device {
 /// when the device that was asked for is not there.
 Device choose_device(Job& job, const TrainConfig& config);
 
+/// Fills in what the input is when it is not configured, which depends on the model: the data set,
+/// and of synthetic images the extents and the number of classes. ConfigError for an unknown model.
+Configuration with_input(Configuration configuration);
+/// Extents [H, W, C] of synthetic images; ConfigError when --synthetic-image is not CxHxW.
+Shape synthetic_image(const Configuration& configuration);
+
 /// Collective. Opens a data set on every rank and compares what it holds.
-std::unique_ptr<Dataset> open_data(Job& job, const TrainConfig& config, Split split);
+std::unique_ptr<Dataset> open_data(Job& job, const Configuration& configuration, Split split);
 
 /// What the data says that the program needs.
 struct DataFacts {
@@ -36,6 +42,9 @@ DataFacts data_facts(const TrainConfig& config, const DatasetInfo& info);
 /// Program options of a run. Pure; `ddptrain plan` calls it without data or job.
 ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data,
                                int world_size, const KernelContext& kernels);
+
+/// What recomputation saves in this program and costs: recomputation_line. Empty without it.
+std::string describe_recomputation(const Program& program);
 
 /// Collective. Builds the program and compares its schedule with all ranks; AgreedFailure (exit 2)
 /// with the first line that differs and the ranks.

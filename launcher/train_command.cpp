@@ -93,6 +93,7 @@ void log_start(Job& job, const ResolvedConfig& resolved, const Program& program,
                        human_bytes(memory.allocated_bytes()), human_bytes(plan.parameters),
                        human_bytes(plan.gradients), human_bytes(plan.optimizer),
                        human_bytes(plan.arena))},
+          {"recomputation", program.options().recompute ? describe_recomputation(program) : "none"},
           {"schedule_hash", schedule_hash(program.schedule_text())},
           {"kernel_hash", kernel_hash(program.plans(), device.backend->library_versions())},
       }));
@@ -116,17 +117,19 @@ TrainerOptions trainer_options(const ResolvedConfig& resolved) {
 
 ExitCode train_command(Job& job) {
   agree_on_command(job);
-  const TrainConfig& asked = job.command.configuration.values;
+  Configuration configuration;
+  agree(*job.world, [&] { configuration = with_input(job.command.configuration); });
+  const TrainConfig& asked = configuration.values;
   for (const std::string& note : job.command.configuration.notes) job.log->info("{}", note);
   const Device device = choose_device(job, asked);
   Backend& backend = *device.backend;
-  const std::unique_ptr<Dataset> train = open_data(job, asked, Split::kTrain);
-  const std::unique_ptr<Dataset> validation = open_data(job, asked, Split::kValidation);
+  const std::unique_ptr<Dataset> train = open_data(job, configuration, Split::kTrain);
+  const std::unique_ptr<Dataset> validation = open_data(job, configuration, Split::kValidation);
   ResolvedConfig resolved;
   DataFacts facts;
   agree(*job.world, [&] {
-    resolved = resolve(job.command.configuration,
-                       {.ranks = job.world->size(), .train_samples = train->info().size});
+    resolved =
+        resolve(configuration, {.ranks = job.world->size(), .train_samples = train->info().size});
     facts = data_facts(asked, train->info());
   });
   const TrainConfig& config = resolved.configuration.values;
@@ -148,11 +151,12 @@ ExitCode train_command(Job& job) {
   std::unique_ptr<Records> records;
   agree(*job.world, [&] {
     records = std::make_unique<Records>(
-        job, RecordedRun{.resolved = resolved,
-                         .program = *program,
-                         .backend = backend,
-                         .memory = *memory,
-                         .weights = {.model = config.model(), .data = facts}});
+        job,
+        RecordedRun{.resolved = resolved,
+                    .program = *program,
+                    .backend = backend,
+                    .memory = *memory,
+                    .weights = {.model = config.model(), .stem = config.stem(), .data = facts}});
   });
   Trainer trainer(
       *program, backend, *memory, *job.world, communicator.get(), *train, validation.get(),

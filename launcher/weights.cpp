@@ -57,6 +57,7 @@ void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
   write_safetensors(path,
                     {{"format", "pt"},
                      {"model", info.model},
+                     {"stem", info.stem},
                      {"classes", std::to_string(info.data.classes)},
                      {"input", fmt::format("{},{},{}", image[2], image[0], image[1])},
                      {"mean", joined(info.data.mean)},
@@ -68,6 +69,8 @@ WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::pat
   const auto input = numbers_in<std::int64_t>(file.metadata("input"), "input", path);
   const auto classes = numbers_in<int>(file.metadata("classes"), "classes", path);
   WeightsInfo info{.model = file.metadata("model"), .data = {}};
+  if (const auto stem = file.metadata().find("stem"); stem != file.metadata().end())
+    info.stem = stem->second;
   info.data.mean = numbers_in<double>(file.metadata("mean"), "mean", path);
   info.data.stddev = numbers_in<double>(file.metadata("std"), "std", path);
   if (input.size() != 3 || input[0] < 1 || input[1] < 1 || input[2] < 1 || classes.size() != 1 ||

@@ -13,6 +13,7 @@ namespace ddp {
 
 struct WeightsInfo {
   std::string model;
+  std::string stem = "auto";
   DataFacts data;
 };
 

@@ -120,17 +120,29 @@ std::string describe_plan(const Plan& plan, const Graph& graph, const SlabLayout
       "{:.2f})\n"
       "  input                     {:>10.2f}\n  parameters                {:>10.2f}\n"
       "  gradients                 {:>10.2f}\n  optimizer                 {:>10.2f}\n"
+      "  running statistics        {:>10.2f}\n  averaged weights          {:>10.2f}\n"
       "  total                     {:>10.2f}\n",
       mib(memory.arena), mib(memory.arena_without_reuse), mib(memory.arena_floor),
       mib(memory.input), mib(memory.parameters), mib(memory.gradients), mib(memory.optimizer),
-      mib(memory.total()));
+      mib(memory.buffers + memory.statistics), mib(memory.average), mib(memory.total()));
   out +=
       fmt::format("\nper micro-step {:.3f} GFLOP, {:.1f} MiB moved at least ({:.1f} FLOP/byte)\n",
                   plan.cost.flops / 1e9, plan.cost.bytes / kMiB,
                   plan.cost.bytes > 0 ? plan.cost.flops / plan.cost.bytes : 0.0);
+  if (!facts.recomputation.empty()) out += fmt::format("recomputation: {}\n", facts.recomputation);
   out +=
       fmt::format("schedule_hash {}\nkernel_hash   {}\n", facts.schedule_hash, facts.kernel_hash);
   return out;
+}
+
+std::string recomputation_line(const Plan& with, const Plan& without) {
+  const double flops = with.cost.flops - without.cost.flops;
+  return fmt::format(
+      "activations {:.1f} MiB instead of {:.1f} MiB, {:.3f} GFLOP a micro-step more "
+      "({:.1f} %)",
+      static_cast<double>(with.memory.arena) / kMiB,
+      static_cast<double>(without.memory.arena) / kMiB, flops / 1e9,
+      100 * flops / without.cost.flops);
 }
 
 nlohmann::ordered_json plan_json(const Plan& plan, const Graph& graph, const SlabLayout& layout,
@@ -174,6 +186,9 @@ nlohmann::ordered_json plan_json(const Plan& plan, const Graph& graph, const Sla
                 {"parameters", memory.parameters},
                 {"gradients", memory.gradients},
                 {"optimizer", memory.optimizer},
+                {"buffers", memory.buffers},
+                {"statistics", memory.statistics},
+                {"average", memory.average},
                 {"total", memory.total()}}},
               {"buckets", std::move(buckets)},
               {"tensors", std::move(tensors)},

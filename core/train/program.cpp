@@ -6,6 +6,7 @@
 #include "core/ops/loss/loss.h"
 #include "core/plan/fuse.h"
 #include "core/plan/hash.h"
+#include "core/plan/recompute.h"
 #include "core/plan/slab.h"
 
 namespace ddp {
@@ -44,6 +45,9 @@ std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
       fill(*graph, "loss_seed", losses.type(), 1.0 / options.optimizer.finish.nominal);
   differentiate(*graph, losses, seed);
   fuse_epilogues(*graph);
+  if (options.recompute && graph->block_count() == 0)
+    throw ConfigError("--recompute block: this model has no blocks that could be computed again");
+  if (options.recompute) recompute_blocks(*graph);
   return graph;
 }
 

@@ -41,6 +41,7 @@ struct ProgramOptions {
   bool flip = false;
   double label_smoothing = 0;
   bool overlap = true;
+  bool recompute = false;  ///< blocks of the model are computed again in backward
   OptimizerSpec optimizer;
   std::string settings;  ///< lines of the configuration that must agree on all ranks; part of the
                          ///< schedule hash

@@ -5,6 +5,7 @@ the tests of a class must be the same set, so that a new flag without a test fai
 """
 
 import hashlib
+import json
 import math
 import os
 import re
@@ -106,6 +107,16 @@ class TrainFlags(FlagTests):
         self.assertEqual(self.weights().header["fc3.weight"]["shape"], [12, 256])
         self.assertEqual(self.weights().metadata["classes"], "12")
 
+    def test_stem(self):
+        shapes = {}
+        for stem in ("auto", "imagenet", "small"):
+            result = self.ddptrain("plan", "--model", "resnet18", "--stem", stem, "--micro-batch", "2",
+                                   "--synthetic-image", "3x32x32", "--json", "plan.json")
+            self.assertEqual(result.code, 0, result)
+            steps = json.loads((self.directory / "plan.json").read_text())["steps"]
+            shapes[stem] = any(step["kind"] == "max_pool" for step in steps)
+        self.assertEqual(shapes, {"auto": False, "imagenet": True, "small": False})
+
     def test_dropout(self):
         self.assert_changes_losses({"dropout": 0}, {"dropout": 0.5})
 
@@ -153,6 +164,13 @@ class TrainFlags(FlagTests):
         many = self.start_long_run(prefetch=502, out="many", **batch)
         ahead = 500 * 256 * 28 * 28
         self.assertGreater(self.resident_bytes(many) - before, 0.8 * ahead)
+
+    def test_synthetic_image(self):
+        result = self.train(synthetic_image="3x9x11")
+        self.assertIn("images 9x11x3", result.stderr)
+        self.assertEqual(self.weights().header["fc1.weight"]["shape"], [256, 3 * 9 * 11])
+        for bad in ("3x9", "3x9x0", "3x9x11x2", "many"):
+            self.assertIn("as 3x32x32", self.train(code=2, synthetic_image=bad, out="bad").stderr)
 
     def test_synthetic_train(self):
         result = self.train(synthetic_train=64, steps=4)
@@ -310,7 +328,7 @@ class TrainFlags(FlagTests):
         self.assertEqual(unseen.code, 0, unseen)
         seen = self.execute(command + flags(**SMALL_RUN, out="seen", check_replicas=2))
         self.assertEqual(seen.code, 6, seen)
-        self.assertRegex(seen.stderr, r"parameter '[a-z0-9.]+' is not the same .* rank 1 differs")
+        self.assertRegex(seen.stderr, r"'[a-z0-9.]+' is not the same .* rank 1 differs")
         self.assertEqual(seen.summary["steps"], 2)
 
     # Device and communication
@@ -350,6 +368,18 @@ class TrainFlags(FlagTests):
         large = self.buckets(self.train(ranks=2, bucket_mb=100, out="large"))
         self.assertEqual(large, 1)
         self.assertGreater(small, 2)
+
+    def test_recompute(self):
+        resnet = {"model": "resnet18", "synthetic_image": "3x8x8", "classes": 4, "global_batch": 4,
+                  "steps": 1, "limit_val": 4, "threads": 2}
+        kept = self.train(out="none", recompute="none", **resnet)
+        again = self.train(out="block", recompute="block", **resnet)
+        self.assertEqual(self.weights_path("none").read_bytes(),
+                         self.weights_path("block").read_bytes())
+        self.assertLess(again.summary["peak_memory"]["allocated_bytes"],
+                        kept.summary["peak_memory"]["allocated_bytes"])
+        self.assertRegex(again.stderr, r"recomputation +activations .* instead of .* GFLOP")
+        self.assertIn("no blocks", self.train(code=2, out="mlp", recompute="block").stderr)
 
     def test_overlap(self):
         on = self.train(ranks=2, overlap="on", out="on").stderr
@@ -441,9 +471,10 @@ class EvalFlags(FlagTests):
 
 # A value other than the default for each field, as `config` prints it.
 OTHER_VALUES = {
-    "model": "mlp", "classes": 12, "dropout": 0.5, "data": "synthetic", "limit_train": 96,
+    "model": "mlp", "classes": 12, "stem": "imagenet", "dropout": 0.5, "data": "synthetic", "limit_train": 96,
     "limit_val": 21, "last_batch": "partial", "augment": "none", "loader_threads": 3,
-    "prefetch": 9, "synthetic_train": 77, "synthetic_val": 33, "global_batch": 48,
+    "prefetch": 9, "synthetic_train": 77, "synthetic_val": 33,
+    "synthetic_image": "3x32x32", "global_batch": 48,
     "micro_batch": 8, "accum": 2, "epochs": 3, "steps": 5, "max_time": "15m", "stop_at_step": 4,
     "optimizer": "adamw", "lr": 0.25, "momentum": 0.5, "nesterov": False, "beta1": 0.5,
     "beta2": 0.5, "eps": 0.001, "weight_decay": 0.01, "decay": "all", "clip_norm": 2,
@@ -451,6 +482,7 @@ OTHER_VALUES = {
     "out": "there", "overwrite": True, "seed": 7, "deterministic": True, "eval_every": "500",
     "log_every": "15m", "on_nan": "skip", "check_replicas": 3, "device": "cpu",
     "precision": "fp64", "threads": 5, "keep_binding": True, "bucket_mb": 100, "overlap": "off",
+    "recompute": "block",
 }
 
 
@@ -491,7 +523,10 @@ class PlanFlags(FlagTests):
         "synthetic_train", "synthetic_val", "epochs", "steps", "max_time", "stop_at_step", "warmup",
         "out", "overwrite", "deterministic", "eval_every", "log_every", "check_replicas", "device",
         "keep_binding"}
-    OF_ADAMW = {"beta1", "beta2", "eps"}
+    # What some flags need beside them to have an effect.
+    BESIDE = {"beta1": {"optimizer": "adamw"}, "beta2": {"optimizer": "adamw"},
+              "eps": {"optimizer": "adamw"}, "recompute": {"model": "resnet18"}, "synthetic_image": {"data": "synthetic"},
+              "stem": {"model": "resnet18", "data": "synthetic", "synthetic_image": "3x32x32"}}
 
     def plan(self, *arguments):
         """A digest of all that plan says."""
@@ -504,17 +539,12 @@ class PlanFlags(FlagTests):
         listed = {flag for flag in listed_flags(self.ddptrain("plan", "--help").stdout)
                   if not flag.startswith("no_")}
         self.assertEqual(listed, set(OTHER_VALUES) | {"help", "config", "ranks", "json"})
-        adamw = flag_with_value("optimizer", "adamw")
-        plain, plain_adamw = self.plan(), self.plan(*adamw)
         for name, value in OTHER_VALUES.items():
             with self.subTest(flag=name):
                 flag = flag_with_value(name, value)
-                if name in self.NOT_IN_THE_PLAN:
-                    self.assertEqual(self.plan(*flag), plain)
-                elif name in self.OF_ADAMW:
-                    self.assertNotEqual(self.plan(*adamw, *flag), plain_adamw)
-                else:
-                    self.assertNotEqual(self.plan(*flag), plain)
+                beside = flags(**self.BESIDE.get(name, {}))
+                compare = self.assertEqual if name in self.NOT_IN_THE_PLAN else self.assertNotEqual
+                compare(self.plan(*beside, *flag), self.plan(*beside))
 
     def test_config_file_is_read(self):
         (self.directory / "a.pbtxt").write_text('model: "mlp"\n')

@@ -66,6 +66,7 @@ ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) 
   options.crop_pad = 1;
   options.flip = true;
   options.overlap = run.overlap;
+  options.recompute = run.recompute;
   options.optimizer.kind = run.optimizer;
   options.optimizer.sgd = {.momentum = 0.9, .nesterov = true};
   options.optimizer.weight_decay = 5e-4;

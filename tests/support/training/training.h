@@ -27,6 +27,7 @@ struct TrainingRun {
   std::uint64_t seed = 1;
   int threads = 1;  ///< of each rank
   Shape image{12, 12, 1};
+  bool recompute = false;
   /// Changes the trainer of one rank before it is made.
   std::function<void(int rank, TrainerOptions&, TrainerHooks&)> adjust = {};
   /// Called before training on every rank, to disturb it.

@@ -43,6 +43,14 @@ TEST_P(Replay, EveryMicroStepComputesTheGraph) {
   }
 }
 
+TEST_P(Replay, RecomputedBlocksComputeTheGraph) {
+  TrainingRun run = run_of(1);
+  if (!run.model.starts_with("resnet")) return;  // the others have no blocks
+  run.recompute = true;
+  const Program program(program_options(run, kImages));
+  expect_plan_computes(program.graph(), program.layout(), program.micro_step(0));
+}
+
 TEST_P(Replay, TheExecutorLeavesTheSameGradients) {
   const TrainingRun run = run_of(1);
   const Program program(program_options(run, kImages));

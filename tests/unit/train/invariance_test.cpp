@@ -118,8 +118,8 @@ TEST(Training, APartialBatchIsTheMeanOverItsTrueSamples) {
   }
 }
 
-/// ResNet-18 on 12x12 images: batch norm, residual branches and a small stem. Its last layers see 2x2
-/// pixels of 4 samples; a gentle learning rate keeps rounding from growing step by step.
+/// ResNet-18 on 12x12 images: batch norm, residual branches and a small stem. Its last layers see
+/// 2x2 pixels of 4 samples; a gentle learning rate keeps rounding from growing step by step.
 TrainingRun resnet_run() {
   return {.model = "resnet18",
           .global_batch = 16,
@@ -160,6 +160,17 @@ TEST(BatchNormInvariance, ADeterministicRunRepeatsByteForByte) {
   EXPECT_EQ(first.replica_hashes, train(run).replica_hashes);
   run.overlap = false;
   EXPECT_EQ(first.replica_hashes, train(run).replica_hashes);
+}
+
+TEST(Recomputation, GivesTheSameBytes) {
+  TrainingRun run = resnet_run();
+  run.ranks = 2;
+  run.accum = 2;
+  run.steps = 3;
+  run.compute = DType::kF32;
+  const TrainingOutcome kept = train(run);
+  run.recompute = true;
+  EXPECT_EQ(train(run).replica_hashes, kept.replica_hashes);
 }
 
 TEST(BatchNormInvariance, PaddingOfAPartialBatchStaysOut) {
