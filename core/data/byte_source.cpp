@@ -95,4 +95,8 @@ std::size_t ByteSource::unpack(std::span<std::uint8_t> into) {
   return done;
 }
 
+std::string byte_name(std::int64_t byte, bool gzip) {
+  return fmt::format("{}byte {}", gzip ? "unpacked " : "", byte);
+}
+
 }  // namespace ddp

@@ -1,6 +1,6 @@
 // ByteSource: the bytes of a file from start to end, unpacked when the file is gzip. It holds a
 // fixed input buffer and never reads further than it was asked to, so a damaged or hostile file
-// costs no memory. The idx reader pulls from it.
+// costs no memory. The readers of idx and CIFAR files pull from it.
 #pragma once
 
 #include <zlib.h>
@@ -50,5 +50,8 @@ class ByteSource {
   bool gzip_ = false;
   bool member_open_ = true;  ///< inside a gzip member: the file must not end here
 };
+
+/// "byte 17" or, of a gzip file, "unpacked byte 17": for messages.
+std::string byte_name(std::int64_t byte, bool gzip);
 
 }  // namespace ddp

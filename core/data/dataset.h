@@ -14,12 +14,15 @@ namespace ddp {
 enum class Split : std::uint8_t { kTrain, kValidation };
 
 struct DatasetInfo {
-  std::string name;         ///< "fashion-mnist", "synthetic", or the directory's name
+  std::string name;         ///< "fashion-mnist", "cifar-10", "synthetic", or the directory's name
   std::string source;       ///< where it was found, for the start-up lines
   Shape image;              ///< [H, W, C]
   int classes = 0;
   std::int64_t size = 0;    ///< samples, after --limit-*
   std::vector<double> mean, stddev;  ///< per channel, of pixels scaled to [0, 1]; what the input is normalised with
+  /// "preset of cifar-10", "measured over 60000 training images"
+  std::string normalisation_source = {};
+  std::vector<std::string> class_names = {};  ///< one for each class, or none when they are unknown
 };
 
 class Dataset {
@@ -31,11 +34,14 @@ class Dataset {
   virtual std::int32_t read(std::int64_t index, std::span<std::uint8_t> image) const = 0;
 };
 
+/// DatasetInfo::normalisation_source when DatasetOptions gave it.
+inline constexpr const char* kGivenNormalisation = "as given";
+
 /// Checks the arguments of Dataset::read (InternalError); for implementations.
 void check_read(const DatasetInfo& info, std::int64_t index, std::span<const std::uint8_t> image);
 
 struct DatasetOptions {
-  std::string data = "fashion-mnist";  ///< "fashion-mnist", "synthetic", or a directory with idx files
+  std::string data = "fashion-mnist";  ///< name of a set, "synthetic", or a directory with idx or CIFAR files
   std::int64_t limit = 0;              ///< first N samples; 0: all
   std::int64_t synthetic_size = 0;
   Shape synthetic_image{28, 28, 1};

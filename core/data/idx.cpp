@@ -93,33 +93,39 @@ std::int64_t IdxReader::offset(std::int64_t record) const {
 }
 
 std::string IdxReader::byte_name(std::int64_t byte) const {
-  return fmt::format("{}byte {}", source_.is_gzip() ? "unpacked " : "", byte);
+  return ddp::byte_name(byte, source_.is_gzip());
 }
 
 std::vector<std::uint8_t> IdxReader::read(std::int64_t keep, ByteHistogram* histogram) {
+  std::vector<std::uint8_t> data;
+  read_into(data, keep, histogram);
+  return data;
+}
+
+void IdxReader::read_into(std::vector<std::uint8_t>& data, std::int64_t keep,
+                          ByteHistogram* histogram) {
   const auto total = static_cast<std::size_t>(extents_.elements());
   const auto kept = static_cast<std::size_t>(std::min(keep, records()) * record_bytes());
-  std::vector<std::uint8_t> data;
   std::vector<std::uint8_t> chunk(std::min(total, kChunkBytes));
   for (std::size_t done = 0; done < total;) {
-    const std::span<std::uint8_t> part =
-        std::span(chunk).first(std::min(total - done, chunk.size()));
-    const std::size_t got = source_.read(part);
-    if (got < part.size()) {
-      const auto end = static_cast<std::int64_t>(done + got);
+    const std::size_t wanted = std::min(total - done, chunk.size());
+    const std::span<const std::uint8_t> part =
+        std::span(chunk).first(source_.read(std::span(chunk).first(wanted)));
+    if (done < kept) {
+      data.insert(data.end(), part.begin(),
+                  part.begin() + static_cast<std::ptrdiff_t>(std::min(part.size(), kept - done)));
+    }
+    if (histogram != nullptr) {
+      for (const std::uint8_t byte : part) ++(*histogram)[byte];
+    }
+    done += part.size();
+    if (part.size() < wanted) {
+      const auto end = static_cast<std::int64_t>(done);
       throw RecordError(file(), end / record_bytes(),
                         "the file ends at {}, but its header says {} records of {} bytes; copy or "
                         "download it again",
                         byte_name(offset(0) + end), records(), record_bytes());
     }
-    if (done < kept) {
-      data.insert(data.end(), part.begin(),
-                  part.begin() + static_cast<std::ptrdiff_t>(std::min(got, kept - done)));
-    }
-    if (histogram != nullptr) {
-      for (const std::uint8_t byte : part) ++(*histogram)[byte];
-    }
-    done += got;
   }
   if (std::uint8_t extra = 0; source_.read({&extra, 1}) != 0) {
     throw DataError(
@@ -127,7 +133,6 @@ std::vector<std::uint8_t> IdxReader::read(std::int64_t keep, ByteHistogram* hist
         "goes on at {}, but its header says {} records of {} bytes; copy or download it again",
         byte_name(offset(records())), records(), record_bytes());
   }
-  return data;
 }
 
 }  // namespace ddp

@@ -4,7 +4,6 @@
 // file holds. Used to open image sets.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <limits>
@@ -13,12 +12,10 @@
 #include <vector>
 
 #include "core/data/byte_source.h"
+#include "core/data/normalisation.h"
 #include "core/tensor/shape.h"
 
 namespace ddp {
-
-/// How often each byte value occurs.
-using ByteHistogram = std::array<std::uint64_t, 256>;
 
 class IdxReader {
  public:
@@ -41,6 +38,9 @@ class IdxReader {
   /// given, counts the bytes of all records. RecordError where the file ends too early, DataError
   /// when bytes follow the last record.
   std::vector<std::uint8_t> read(std::int64_t keep = kAll, ByteHistogram* histogram = nullptr);
+  /// The same, appended to `data`; what was read before an error stays there.
+  void read_into(std::vector<std::uint8_t>& data, std::int64_t keep = kAll,
+                 ByteHistogram* histogram = nullptr);
 
  private:
   void check_magic(std::span<const std::uint8_t> magic, int rank) const;

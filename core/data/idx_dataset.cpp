@@ -1,13 +1,12 @@
 #include "core/data/idx_dataset.h"
 
 #include <algorithm>
-#include <cmath>
-#include <cstring>
 #include <optional>
 #include <utility>
 
 #include "core/base/error.h"
 #include "core/data/idx.h"
+#include "core/data/labels.h"
 
 namespace ddp {
 
@@ -17,25 +16,6 @@ namespace {
 
 constexpr int kImageRank = 3;
 constexpr int kLabelRank = 1;
-
-class IdxDataset final : public Dataset {
- public:
-  IdxDataset(DatasetInfo info, std::vector<std::uint8_t> images, std::vector<std::uint8_t> labels)
-      : info_(std::move(info)), images_(std::move(images)), labels_(std::move(labels)) {}
-
-  const DatasetInfo& info() const override { return info_; }
-
-  std::int32_t read(std::int64_t index, std::span<std::uint8_t> image) const override {
-    check_read(info_, index, image);
-    std::memcpy(image.data(), images_.data() + static_cast<std::size_t>(index) * image.size(),
-                image.size());
-    return labels_[static_cast<std::size_t>(index)];
-  }
-
- private:
-  DatasetInfo info_;
-  std::vector<std::uint8_t> images_, labels_;
-};
 
 /// The file of `kind` ("images-idx3-ubyte") in either spelling. A plain file wins over a .gz of the
 /// same name: it is what somebody unpacked, and opens faster.
@@ -60,10 +40,10 @@ fs::path require_file(const fs::path& directory, Split split, const std::string&
                   split == Split::kTrain ? "train" : "t10k", kind, kIdxFileNames);
 }
 
-fs::path images_of(const IdxSet& set, Split split) {
+fs::path images_of(const ImageSet& set, Split split) {
   return require_file(set.directory, split, "images-idx3-ubyte");
 }
-fs::path labels_of(const IdxSet& set, Split split) {
+fs::path labels_of(const ImageSet& set, Split split) {
   return require_file(set.directory, split, "labels-idx1-ubyte");
 }
 
@@ -71,15 +51,17 @@ int classes_in(const std::vector<std::uint8_t>& labels) {
   return std::max(2, *std::max_element(labels.begin(), labels.end()) + 1);
 }
 
-void check_labels(const IdxReader& file, const std::vector<std::uint8_t>& labels, int classes) {
-  const auto bad =
-      std::find_if(labels.begin(), labels.end(), [&](std::uint8_t l) { return l >= classes; });
-  if (bad == labels.end()) return;
-  const std::int64_t record = bad - labels.begin();
-  throw RecordError(file.file(), record,
-                    "label {} at {} is outside 0..{}, the range of the {} classes; check the "
-                    "file, or --classes",
-                    *bad, file.byte_name(file.offset(record)), classes - 1, classes);
+void check_own_labels(const IdxReader& file, const std::vector<std::uint8_t>& labels, int classes) {
+  check_labels(file.file(), labels, classes,
+               [&](std::int64_t record) { return file.byte_name(file.offset(record)); });
+}
+
+void check_counts(const IdxReader& images, const IdxReader& labels) {
+  if (images.records() == labels.records()) return;
+  throw DataError(
+      images.file(),
+      "bytes 4..7 say {} images, but {} says {} labels; the two files must belong together",
+      images.records(), labels.file(), labels.records());
 }
 
 void check_same_size(const IdxReader& images, const IdxReader& training) {
@@ -92,68 +74,81 @@ void check_same_size(const IdxReader& images, const IdxReader& training) {
       training.extents()[2]);
 }
 
-/// Mean and standard deviation of pixels scaled to [0, 1], from exact integer sums.
-std::pair<double, double> mean_and_stddev(const ByteHistogram& histogram) {
-  std::uint64_t count = 0, sum = 0, squares = 0;
-  for (std::uint64_t value = 0; value < histogram.size(); ++value) {
-    count += histogram[value];
-    sum += histogram[value] * value;
-    squares += histogram[value] * value * value;
+Shape image_shape(const IdxReader& images) { return {images.extents()[1], images.extents()[2], 1}; }
+
+Normalisation measured(const ByteHistogram& histogram, std::int64_t images) {
+  const auto [mean, stddev] = mean_and_stddev(histogram);
+  return {.mean = {mean},
+          .stddev = {stddev},
+          .source = fmt::format("measured over {} training images", images)};
+}
+
+/// The files of a split, as far as they can be opened.
+struct SplitFiles {
+  std::optional<IdxReader> images, labels;
+};
+
+void inspect_split(Inspection& into, Split split, SplitFiles& files) {
+  ImageSet& set = into.set;
+  Samples& samples = into.samples(split);
+  auto& [images, labels] = files;
+  into.attempt([&] { images.emplace(images_of(set, split), kImageRank); });
+  into.attempt([&] { labels.emplace(labels_of(set, split), kLabelRank); });
+  if (images && labels) into.attempt([&] { check_counts(*images, *labels); });
+  if (images) {
+    samples.image = image_shape(*images);
+    into.attempt([&] { images->read_into(samples.images); });
   }
-  const double mean = static_cast<double>(sum) / static_cast<double>(count);
-  const double variance =
-      std::max(0.0, static_cast<double>(squares) / static_cast<double>(count) - mean * mean);
-  // Images of one grey value have no scale; 1 keeps the division by it harmless.
-  return {mean / 255, variance > 0 ? std::sqrt(variance) / 255 : 1};
+  if (!labels) return;
+  into.attempt([&] { labels->read_into(samples.labels); });
+  if (set.classes == 0 && split == Split::kTrain && !samples.labels.empty())
+    set.classes = classes_in(samples.labels);
+  if (set.classes > 0)
+    into.attempt([&] { check_own_labels(*labels, samples.labels, set.classes); });
 }
 
 }  // namespace
 
-std::unique_ptr<Dataset> open_idx_dataset(const IdxSet& set, Split split, std::int64_t limit) {
+std::unique_ptr<Dataset> open_idx_dataset(const ImageSet& set, Split split, std::int64_t limit) {
   IdxReader labels_file(labels_of(set, split), kLabelRank);
   IdxReader images_file(images_of(set, split), kImageRank);
-  if (images_file.records() != labels_file.records()) {
-    throw DataError(
-        images_file.file(),
-        "bytes 4..7 say {} images, but {} says {} labels; the two files must belong together",
-        images_file.records(), labels_file.file(), labels_file.records());
-  }
+  check_counts(images_file, labels_file);
   if (split == Split::kValidation) {
     if (const auto file = find_file(set.directory, Split::kTrain, "images-idx3-ubyte")) {
       check_same_size(images_file, IdxReader(*file, kImageRank));
     }
   }
 
-  std::vector<std::uint8_t> labels = labels_file.read();
-  int classes = set.classes;
-  if (classes == 0) {
-    classes = classes_in(split == Split::kTrain
-                             ? labels
-                             : IdxReader(labels_of(set, Split::kTrain), kLabelRank).read());
+  ImageSet complete = set;
+  Samples samples{.image = image_shape(images_file), .images = {}, .labels = labels_file.read()};
+  if (set.classes == 0) {
+    complete.classes = classes_in(
+        split == Split::kTrain ? samples.labels
+                               : IdxReader(labels_of(set, Split::kTrain), kLabelRank).read());
   }
-  check_labels(labels_file, labels, classes);
+  check_own_labels(labels_file, samples.labels, complete.classes);
 
   // All training images count whatever the limit is, so that both splits are normalised alike.
-  const bool compute = set.stddev == 0;
+  const bool measure = set.normalisation.mean.empty();
   ByteHistogram histogram{};
-  const std::int64_t size =
-      limit > 0 ? std::min(limit, images_file.records()) : images_file.records();
-  std::vector<std::uint8_t> images =
-      images_file.read(size, compute && split == Split::kTrain ? &histogram : nullptr);
-  if (compute && split == Split::kValidation) {
-    IdxReader(images_of(set, Split::kTrain), kImageRank).read(0, &histogram);
+  std::int64_t measured_images = images_file.records();
+  samples.images = images_file.read(limit > 0 ? limit : IdxReader::kAll,
+                                    measure && split == Split::kTrain ? &histogram : nullptr);
+  if (measure && split == Split::kValidation) {
+    IdxReader training(images_of(set, Split::kTrain), kImageRank);
+    training.read(0, &histogram);
+    measured_images = training.records();
   }
-  const auto [mean, stddev] =
-      compute ? mean_and_stddev(histogram) : std::pair(set.mean, set.stddev);
+  if (measure) complete.normalisation = measured(histogram, measured_images);
+  return make_dataset(complete, std::move(samples));
+}
 
-  DatasetInfo info{.name = set.name,
-                   .source = set.directory.string(),
-                   .image = {images_file.extents()[1], images_file.extents()[2], 1},
-                   .classes = classes,
-                   .size = size,
-                   .mean = {mean},
-                   .stddev = {stddev}};
-  return std::make_unique<IdxDataset>(std::move(info), std::move(images), std::move(labels));
+void inspect_idx(Inspection& into) {
+  SplitFiles train, validation;
+  inspect_split(into, Split::kTrain, train);
+  inspect_split(into, Split::kValidation, validation);
+  if (train.images && validation.images)
+    into.attempt([&] { check_same_size(*validation.images, *train.images); });
 }
 
 }  // namespace ddp

@@ -1,12 +1,11 @@
 // Image sets of two idx files a split, named as those of MNIST. Opening reads and checks the files
-// whole; afterwards a sample is a copy from memory that cannot fail. Called by open_dataset.
+// whole; afterwards a sample is a copy from memory that cannot fail. Called by open_dataset and
+// inspect_data.
 #pragma once
 
-#include <filesystem>
 #include <memory>
-#include <string>
 
-#include "core/data/dataset.h"
+#include "core/data/inspection.h"
 
 namespace ddp {
 
@@ -16,19 +15,13 @@ inline constexpr const char* kIdxFileNames =
     "t10k-labels-idx1-ubyte "
     "(also written train-images.idx3-ubyte, and with .gz)";
 
-/// What is known of a set beforehand; the rest comes from its training files.
-struct IdxSet {
-  std::filesystem::path directory;
-  std::string name;
-  /// Labels are in [0, classes); 0: one more than the largest training label, at least 2.
-  int classes = 0;
-  /// Of pixels scaled to [0, 1]; stddev 0: both computed from all training images.
-  double mean = 0, stddev = 0;
-};
-
 /// Opens one split and keeps its first `limit` samples (0: all). The validation split must have the
 /// image size of the training images when these are there. DataError or RecordError (file, record,
 /// byte) for anything wrong.
-std::unique_ptr<Dataset> open_idx_dataset(const IdxSet& set, Split split, std::int64_t limit);
+std::unique_ptr<Dataset> open_idx_dataset(const ImageSet& set, Split split, std::int64_t limit);
+
+/// Reads both splits of into.set, finds out the number of classes when it is not known, and lists
+/// every defect of the files.
+void inspect_idx(Inspection& into);
 
 }  // namespace ddp

@@ -95,7 +95,9 @@ std::unique_ptr<Dataset> make_synthetic_dataset(const DatasetOptions& options, S
       .classes = options.classes > 0 ? options.classes : kDefaultClasses,
       .size = options.limit > 0 ? std::min(options.limit, size) : size,
       .mean = options.mean.empty() ? std::vector<double>(channels, 0.5) : options.mean,
-      .stddev = options.stddev.empty() ? std::vector<double>(channels, 0.2049) : options.stddev};
+      .stddev = options.stddev.empty() ? std::vector<double>(channels, 0.2049) : options.stddev,
+      .normalisation_source =
+          options.mean.empty() ? "known of the generator" : kGivenNormalisation};
   return std::make_unique<SyntheticDataset>(std::move(info), options.seed, split);
 }
 

@@ -7,8 +7,8 @@
 #include "core/base/error.h"
 #include "core/base/philox.h"
 #include "core/data/idx.h"
-#include "tests/support/temporary_directory.h"
 #include "tests/support/allocations/allocations.h"
+#include "tests/support/temporary_directory.h"
 #include "tests/unit/data/idx_files.h"
 
 namespace ddp {
@@ -61,6 +61,18 @@ TEST_F(Idx, TellsExtentsAndOffsets) {
   EXPECT_EQ(reader.extents(), (Shape{3, 4, 5}));
   EXPECT_EQ(reader.record_bytes(), 20);
   EXPECT_EQ(reader.offset(2), 56);
+}
+
+TEST_F(Idx, WhatWasReadBeforeAnErrorStays) {
+  const Bytes images = idx_images(3);
+  Bytes data;
+  write_bytes(file(), {images.begin(), images.end() - 1});
+  EXPECT_THROW(IdxReader(file(), 3).read_into(data), RecordError);
+  EXPECT_EQ(data, Bytes(images.begin() + kHeader, images.end() - 1));
+  write_bytes(file(), images + Bytes{0});
+  data = {7};
+  EXPECT_THROW(IdxReader(file(), 3).read_into(data), DataError);
+  EXPECT_EQ(data, Bytes{7} + body(images)) << "appended to what is there";
 }
 
 TEST_F(Idx, KeepsTheFirstRecordsAndCountsAll) {

@@ -105,6 +105,7 @@ TEST_F(IdxDataset, BothSplitsAreNormalisedByAllTrainingImages) {
     // The sums are exact, their difference loses a few digits at most.
     EXPECT_NEAR(dataset->info().mean[0], mean, 1e-14);
     EXPECT_NEAR(dataset->info().stddev[0], stddev, 1e-13);
+    EXPECT_EQ(dataset->info().normalisation_source, "measured over 5 training images");
   }
 }
 
@@ -131,6 +132,20 @@ TEST_F(IdxDataset, KnownSetsHaveTheirKnownNormalisation) {
   EXPECT_EQ(dataset->info().classes, 10);
   EXPECT_EQ(dataset->info().mean, std::vector{0.2860});
   EXPECT_EQ(dataset->info().stddev, std::vector{0.3530});
+  EXPECT_EQ(dataset->info().normalisation_source, "preset of fashion-mnist");
+  ASSERT_EQ(dataset->info().class_names.size(), 10U);
+  EXPECT_EQ(dataset->info().class_names[9], "Ankle boot");
+}
+
+TEST_F(IdxDataset, ClassNamesAreThereForEachClassOrNotAtAll) {
+  std::filesystem::copy(set_, directory_ / "mnist");
+  const auto names = [&](int classes) {
+    const std::string data = (directory_ / "mnist").string();
+    return open_dataset({.data = data, .classes = classes}, Split::kTrain)->info().class_names;
+  };
+  EXPECT_EQ(names(10).back(), "9");
+  EXPECT_EQ(names(0).size(), 0U) << "its labels say that there are 4 classes";
+  EXPECT_EQ(open(Split::kTrain)->info().class_names.size(), 0U);
 }
 
 TEST_F(IdxDataset, NameIsTheLastComponentHoweverThePathIsWritten) {
@@ -236,6 +251,16 @@ TEST_F(IdxDataset, ALabelOutOfRangeIsNamedByRecordAndByte) {
   EXPECT_EQ(open(Split::kValidation, {.classes = 5})->info().classes, 5);
   write(kTestLabels, gzip(idx_labels({1, 4})));
   EXPECT_THAT(error(Split::kValidation), HasSubstr("label 4 at unpacked byte 9"));
+}
+
+TEST_F(IdxDataset, LabelsCountedFromOneAreRecognised) {
+  write(kTrainLabels, idx_labels({1, 4, 2, 3, 3}));
+  EXPECT_THAT(error(Split::kTrain, {.classes = 4}),
+              AllOf(HasSubstr("record 1: label 4"),
+                    HasSubstr("run from 1 to 4: they seem to be counted from 1")));
+  write(kTrainLabels, idx_labels({0, 4, 2, 3, 3}));
+  EXPECT_THAT(error(Split::kTrain, {.classes = 4}),
+              AllOf(HasSubstr("record 1: label 4"), HasSubstr("check the file, or --classes")));
 }
 
 TEST_F(IdxDataset, FashionMnistHasTenClasses) {
