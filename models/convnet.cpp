@@ -30,7 +30,7 @@ Value build(Graph&, Value images, const ModelOptions& options) {
   return linear(x, {.name = "fc2", .units = options.classes});
 }
 
-constexpr Model kConvnet{
+const Model kConvnet{
     .name = "convnet", .description = "small convolutional net, the default", .build = build};
 DDP_REGISTER_MODEL(kConvnet);
 

@@ -19,9 +19,9 @@ Value build(Graph&, Value images, const ModelOptions& options) {
   return linear(x, {.name = "fc3", .units = options.classes});
 }
 
-constexpr Model kMlp{.name = "mlp",
-                     .description = "multilayer perceptron, two hidden layers of 256",
-                     .build = build};
+const Model kMlp{.name = "mlp",
+                 .description = "multilayer perceptron, two hidden layers of 256",
+                 .build = build};
 DDP_REGISTER_MODEL(kMlp);
 
 }  // namespace

@@ -31,8 +31,8 @@ const Model& find_model(std::string_view name) {
   if (const auto found = registry().find(name); found != registry().end()) return *found->second;
   std::vector<std::string> names;
   for (const auto& item : registry()) names.emplace_back(item.first);
-  throw ConfigError("no model is called '{}'; did you mean '{}'? Models: {}", name,
-                    nearest(name, names), fmt::join(names, ", "));
+  throw ConfigError("no model is called '{}'; did you mean '{}'? Models: {}, or a file *.pbtxt",
+                    name, nearest(name, names), fmt::join(names, ", "));
 }
 
 }  // namespace ddp::models

@@ -16,7 +16,7 @@ enum class Stem : std::uint8_t { kAuto, kImageNet, kSmall };
 
 /// What a model is trained on when no data is named.
 struct DefaultInput {
-  std::string_view data = "fashion-mnist";
+  std::string data = "fashion-mnist";
   std::int64_t channels = 1, height = 28, width = 28;
   int classes = 10;
 };

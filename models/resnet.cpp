@@ -78,30 +78,30 @@ Value resnet(Value images, const std::array<int, 4>& depths, BlockFunction block
   return linear(global_average_pool(x), {.name = "fc", .units = options.classes});
 }
 
-constexpr DefaultInput kImageNet{
+const DefaultInput kImageNet{
     .data = "synthetic", .channels = 3, .height = 224, .width = 224, .classes = 1000};
 
-constexpr Model kResnet18{.name = "resnet18",
-                          .description = "ResNet-18, as torchvision's",
-                          .build =
-                              [](Graph&, Value images, const ModelOptions& options) {
-                                return resnet(images, {2, 2, 2, 2}, basic_block, options);
-                              },
-                          .input = kImageNet};
-constexpr Model kResnet34{.name = "resnet34",
-                          .description = "ResNet-34, as torchvision's",
-                          .build =
-                              [](Graph&, Value images, const ModelOptions& options) {
-                                return resnet(images, {3, 4, 6, 3}, basic_block, options);
-                              },
-                          .input = kImageNet};
-constexpr Model kResnet50{.name = "resnet50",
-                          .description = "ResNet-50 (v1.5), as torchvision's",
-                          .build =
-                              [](Graph&, Value images, const ModelOptions& options) {
-                                return resnet(images, {3, 4, 6, 3}, bottleneck, options);
-                              },
-                          .input = kImageNet};
+const Model kResnet18{.name = "resnet18",
+                      .description = "ResNet-18, as torchvision's",
+                      .build =
+                          [](Graph&, Value images, const ModelOptions& options) {
+                            return resnet(images, {2, 2, 2, 2}, basic_block, options);
+                          },
+                      .input = kImageNet};
+const Model kResnet34{.name = "resnet34",
+                      .description = "ResNet-34, as torchvision's",
+                      .build =
+                          [](Graph&, Value images, const ModelOptions& options) {
+                            return resnet(images, {3, 4, 6, 3}, basic_block, options);
+                          },
+                      .input = kImageNet};
+const Model kResnet50{.name = "resnet50",
+                      .description = "ResNet-50 (v1.5), as torchvision's",
+                      .build =
+                          [](Graph&, Value images, const ModelOptions& options) {
+                            return resnet(images, {3, 4, 6, 3}, bottleneck, options);
+                          },
+                      .input = kImageNet};
 DDP_REGISTER_MODEL(kResnet18);
 DDP_REGISTER_MODEL(kResnet34);
 DDP_REGISTER_MODEL(kResnet50);

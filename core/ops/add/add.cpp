@@ -2,6 +2,7 @@
 #include "core/ops/add/add.h"
 
 #include "core/graph/differentiate.h"
+#include "core/ops/op_name.h"
 
 namespace ddp {
 namespace {
@@ -31,6 +32,8 @@ DDP_REGISTER_OP(kAdd);
 
 }  // namespace
 
-Value add(Value a, Value b) { return a.graph->add("add", a.graph->unique_name("add"), {a, b}); }
+Value add(Value a, Value b, const std::string& name) {
+  return a.graph->add("add", op_name(*a.graph, name, "add"), {a, b});
+}
 
 }  // namespace ddp

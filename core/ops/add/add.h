@@ -2,11 +2,14 @@
 // of a value that has several users.
 #pragma once
 
+#include <string>
+
 #include "core/graph/graph.h"
 
 namespace ddp {
 
-/// a + b; throws ConfigError when the types differ (nothing is broadcast).
-Value add(Value a, Value b);
+/// a + b; throws ConfigError when the types differ (nothing is broadcast). The op is called `name`,
+/// or "add<n>".
+Value add(Value a, Value b, const std::string& name = {});
 
 }  // namespace ddp

@@ -2,6 +2,7 @@
 #include "core/ops/relu/relu.h"
 
 #include "core/graph/differentiate.h"
+#include "core/ops/op_name.h"
 
 namespace ddp {
 namespace {
@@ -34,6 +35,8 @@ DDP_REGISTER_OP(kReluBackward);
 
 }  // namespace
 
-Value relu(Value x) { return x.graph->add("relu", x.graph->unique_name("relu"), {x}); }
+Value relu(Value x, const std::string& name) {
+  return x.graph->add("relu", op_name(*x.graph, name, "relu"), {x});
+}
 
 }  // namespace ddp

@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <set>
+
+#include "core/base/nearest.h"
+#include "core/config/text_message.h"
+#include "core/ops/add/add.h"
+#include "core/ops/batchnorm/batchnorm.h"
+#include "core/ops/bias/bias.h"
+#include "core/ops/conv2d/conv2d.h"
+#include "core/ops/dropout/dropout.h"
+#include "core/ops/linear/linear.h"
+#include "core/ops/pool/pool.h"
+#include "core/ops/relu/relu.h"
+#include "core/ops/reshape/reshape.h"
+#include "models/text.h"
+
+namespace ddp::models {
+namespace {
+
+const std::string kImages = "images";
+
+std::size_t bottoms_of(const LayerText& layer) { return layer.has_add() ? 2 : 1; }
+
+Value convolution(Value x, const std::string& name, const ConvolutionText& layer) {
+  if (!layer.has_filters()) throw ConfigError("a convolution needs its number of filters");
+  const Value y = conv2d(x, {.name = name,
+                             .filters = layer.filters(),
+                             .kernel = layer.kernel(),
+                             .stride = layer.stride(),
+                             .pad = layer.pad(),
+                             .init = layer.init() == ConvolutionText::KAIMING_NORMAL_FAN_OUT
+                                         ? FilterInit::kKaimingNormalFanOut
+                                         : FilterInit::kUniformFanIn});
+  return layer.bias() ? bias(y, name) : y;
+}
+
+Value batch_norm(Value x, const std::string& name, const BatchNormText& layer,
+                 const ModelOptions& options) {
+  const BatchNorm norm{.name = name, .eps = layer.eps(), .momentum = layer.momentum()};
+  return options.training ? batchnorm(x, options.sample_weights, norm)
+                          : batchnorm_inference(x, norm);
+}
+
+Value drop(Value x, const std::string& name, const DropoutText& layer,
+           const ModelOptions& options) {
+  if (!options.training) return x;
+  return dropout(x, options.sample_ids,
+                 {.name = name,
+                  .probability = layer.has_probability() ? layer.probability() : options.dropout,
+                  .instance = layer.instance(),
+                  .seed = options.seed});
+}
+
+/// Shapes of what a layer reads: "'conv1' 2x28x28x32".
+std::string describe(const std::vector<std::string>& names, const std::vector<Value>& values) {
+  std::string text;
+  for (std::size_t i = 0; i < names.size(); ++i)
+    text += fmt::format("{}'{}' {}", i ? ", " : "", names[i], values[i].shape().to_string());
+  return text;
+}
+
+}  // namespace
+
+TextModel::TextModel(std::string text, std::string name)
+    : text_(std::move(text)), name_(std::move(name)) {
+  google::protobuf::TextFormat::ParseInfoTree positions;
+  read_text_message(text_, name_, model_, positions);
+  const auto* field = ModelText::descriptor()->FindFieldByNumber(ModelText::kLayerFieldNumber);
+  std::set<std::string> names;
+  for (int i = 0; i < model_.layer_size(); ++i) {
+    positions_.push_back(
+        position_of(text_, positions.GetLocationRange(field, i).start).line_and_column());
+    const LayerText& layer = model_.layer(i);
+    if (layer.name().empty() || layer.name() == kImages)
+      throw ConfigError("{}: a layer needs a name, and '{}' is the input's", where(i), kImages);
+    if (!names.insert(layer.name()).second)
+      throw ConfigError("{}: a second layer is called '{}'", where(i), layer.name());
+    if (layer.kind_case() == LayerText::KIND_NOT_SET)
+      throw ConfigError("{}: layer '{}' does not say what it is: add relu {{}}, linear {{}}, …",
+                        where(i), layer.name());
+  }
+  if (model_.layer_size() == 0) throw ConfigError("{}: the model has no layer", name_);
+}
+
+std::string TextModel::where(int layer) const {
+  return fmt::format("{}:{}", name_, positions_[static_cast<std::size_t>(layer)]);
+}
+
+DefaultInput TextModel::input() const {
+  const InputText& input = model_.input();
+  return {.data = input.data(),
+          .channels = input.channels(),
+          .height = input.height(),
+          .width = input.width(),
+          .classes = input.classes()};
+}
+
+Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
+                             const ModelOptions& options) const {
+  const LayerText& layer = model_.layer(index);
+  const Value x = bottoms[0];
+  switch (layer.kind_case()) {
+    case LayerText::kConvolution: return convolution(x, layer.name(), layer.convolution());
+    case LayerText::kBatchnorm: return batch_norm(x, layer.name(), layer.batchnorm(), options);
+    case LayerText::kRelu: return relu(x, layer.name());
+    case LayerText::kMaxPool:
+      return max_pool(x, {.name = layer.name(),
+                          .kernel = layer.max_pool().kernel(),
+                          .stride = layer.max_pool().stride(),
+                          .pad = layer.max_pool().pad()});
+    case LayerText::kGlobalAveragePool: return global_average_pool(x, layer.name());
+    case LayerText::kFlatten: return flatten(x, layer.name());
+    case LayerText::kLinear:
+      return linear(x, {.name = layer.name(),
+                        .units = layer.linear().has_units() ? layer.linear().units()
+                                                            : std::int64_t{options.classes},
+                        .bias = layer.linear().bias()});
+    case LayerText::kDropout: return drop(x, layer.name(), layer.dropout(), options);
+    case LayerText::kAdd: return add(x, bottoms[1], layer.name());
+    case LayerText::KIND_NOT_SET: break;
+  }
+  throw InternalError(fmt::format("layer '{}' has no builder", layer.name()),
+                      std::source_location::current());
+}
+
+Value TextModel::build(Graph& graph, Value images, const ModelOptions& options) const {
+  std::map<std::string, Value> built{{kImages, images}};
+  std::set<std::string> read;
+  std::unique_ptr<Block> block;
+  std::string previous = kImages;
+  for (int i = 0; i < model_.layer_size(); ++i) {
+    const LayerText& layer = model_.layer(i);
+    if (i == 0 || layer.block() != model_.layer(i - 1).block()) {
+      block.reset();
+      if (layer.has_block()) block = std::make_unique<Block>(graph);
+    }
+    std::vector<std::string> names(layer.bottom().begin(), layer.bottom().end());
+    if (names.empty()) names = {previous};
+    if (names.size() != bottoms_of(layer))
+      throw ConfigError("{}: layer '{}' reads {} layers, not {}", where(i), layer.name(),
+                        bottoms_of(layer), names.size());
+    std::vector<Value> bottoms;
+    for (const std::string& name : names) {
+      const auto found = built.find(name);
+      if (found == built.end()) {
+        std::vector<std::string> known;
+        for (const auto& each : built) known.push_back(each.first);
+        throw ConfigError(
+            "{}: layer '{}' reads '{}', which is no layer above it; did you mean '{}'?", where(i),
+            layer.name(), name, nearest(name, known));
+      }
+      bottoms.push_back(found->second);
+      read.insert(name);
+    }
+    try {
+      built[layer.name()] = build_layer(i, bottoms, options);
+    } catch (const ConfigError& error) {
+      throw ConfigError("{}: layer '{}' does not fit what it reads ({}): {}", where(i),
+                        layer.name(), describe(names, bottoms), error.what());
+    }
+    previous = layer.name();
+  }
+  const int last = model_.layer_size() - 1;
+  for (int i = 0; i < last; ++i)
+    if (!read.contains(model_.layer(i).name()))
+      throw ConfigError("{}: nobody reads layer '{}'; a model ends with one layer, its last",
+                        where(i), model_.layer(i).name());
+  const Value logits = built.at(previous);
+  if (logits.shape() != Shape{images.shape()[0], options.classes})
+    throw ConfigError(
+        "{}: the last layer, '{}', gives {}; it has to give {}, one number for each sample and "
+        "class",
+        where(last), previous, logits.shape().to_string(),
+        Shape({images.shape()[0], options.classes}).to_string());
+  return logits;
+}
+
+}  // namespace ddp::models
