@@ -62,9 +62,9 @@ if(DDP_OPENMP)
   target_link_libraries(ddp_openmp INTERFACE OpenMP::OpenMP_CXX)
 endif()
 
-# Protobuf messages of core/config, compiled without our warnings.
+# Protobuf messages of core/config, core/telemetry and models, compiled without our warnings.
 add_library(ddp_protobuf STATIC)
-target_sources(ddp_protobuf PRIVATE core/config/train.proto)
+target_sources(ddp_protobuf PRIVATE core/config/train.proto core/telemetry/event.proto models/model.proto)
 protobuf_generate(TARGET ddp_protobuf IMPORT_DIRS ${CMAKE_SOURCE_DIR} PROTOC_OUT_DIR ${CMAKE_BINARY_DIR}/generated)
 target_include_directories(ddp_protobuf SYSTEM PUBLIC ${CMAKE_BINARY_DIR}/generated ${Protobuf_INCLUDE_DIRS})
 target_link_libraries(ddp_protobuf PUBLIC protobuf::libprotobuf)

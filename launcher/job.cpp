@@ -50,7 +50,7 @@ int finish(Job& job, ExitCode code) {
   if (job.world->rank() == 0) {
     job.summary.exit = code;
     if (job.directory) job.summary.run_dir = job.directory->root.string();
-    std::printf("%s\n", summary_json(job.summary).c_str());
+    if (!job.stdout_is_taken) std::printf("%s\n", summary_json(job.summary).c_str());
     std::fflush(stdout);
   }
   job.log->flush();
@@ -69,12 +69,6 @@ int fail(Job& job, const Failure& failure) {
   if (job.world->size() == 1) _exit(code);
   if (job.world->rank() != 0) std::this_thread::sleep_for(kGrace);
   job.session.abort(static_cast<ExitCode>(code));
-}
-
-/// What the ranks must do alike, beside the configuration.
-std::string task_of(const ParsedCommand& command) {
-  if (!command.weights.empty()) return "eval --weights " + command.weights;
-  return command.dry_run ? "train --dry-run" : "train";
 }
 
 Failure own_failure(const Job& job, ExitCode code, const char* sentence) {
@@ -110,7 +104,7 @@ void agree_on_command(Job& job) {
   agree(*job.world, [&] {
     if (!job.command.error.empty()) throw ConfigError("{}", job.command.error);
   });
-  const std::vector<std::string> tasks = job.world->gather(task_of(job.command));
+  const std::vector<std::string> tasks = job.world->gather(job.command.task);
   const auto other =
       std::ranges::find_if(tasks, [&](const std::string& task) { return task != tasks[0]; });
   if (other != tasks.end())

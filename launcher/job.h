@@ -13,6 +13,7 @@
 #include "core/base/log.h"
 #include "core/comm/world.h"
 #include "core/config/configuration.h"
+#include "core/data/dataset.h"
 #include "core/telemetry/environment.h"
 #include "core/telemetry/run_directory.h"
 #include "core/telemetry/summary.h"
@@ -20,11 +21,22 @@
 
 namespace ddp {
 
+/// What eval and predict are asked for beside the configuration.
+struct ScoringRequest {
+  std::string weights;               ///< --weights
+  bool per_class = false;            ///< eval --per-class
+  std::string confusion;             ///< eval --confusion: a file; empty: none
+  Split split = Split::kValidation;  ///< predict --split
+  std::string output;                ///< predict --output: a file; empty: stdout
+  int top = 1;                       ///< predict --top
+};
+
 /// The command line of one rank. A bad one keeps its error until all ranks can hear of it.
 struct ParsedCommand {
   std::vector<std::string> command_line;
   Configuration configuration;
-  std::string weights;  ///< eval --weights
+  ScoringRequest scoring;
+  std::string task = "train";  ///< what ranks must do alike beside the configuration, as typed
   bool dry_run = false;
   std::string error;  ///< a ConfigError's sentence; empty: parsed
 };
@@ -43,6 +55,7 @@ struct Job {
   std::string phase = "start-up";           ///< "training", "evaluation", "saving"
   std::optional<std::int64_t> step;         ///< being computed; nothing before training
   RunSummary summary;                       ///< printed by rank 0 at the end, however it ends
+  bool stdout_is_taken = false;  ///< by rows that end without a summary: what predict prints
 };
 
 /// Runs `body` on this rank and returns the process's exit code. Whatever `body` throws becomes the

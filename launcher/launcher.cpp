@@ -19,6 +19,9 @@ namespace {
 const std::vector<std::string> kEvalFields{"data",   "limit_val",      "synthetic_val",
                                            "seed",   "loader_threads", "prefetch",
                                            "device", "threads",        "keep_binding"};
+const std::vector<std::string> kPredictFields{
+    "data",           "limit_train", "limit_val", "synthetic_train", "synthetic_val", "seed",
+    "loader_threads", "prefetch",    "device",    "threads",         "keep_binding"};
 
 std::string about() {
   std::string text =
@@ -37,13 +40,20 @@ struct CommandLine {
   CLI::App app{about(), "ddptrain"};
   CLI::App* train;
   CLI::App* eval;
+  CLI::App* predict;
   CLI::App* plan;
+  CLI::App* data;
+  CLI::App* data_check;
+  CLI::App* data_stats;
   CLI::App* config;
   bool dry_run = false;
   std::string print_config;
-  std::string weights;
+  ScoringRequest scoring;
+  std::string split = "val";
   int ranks = 0;
+  bool dump_model = false;
   std::string json;
+  DataRequest data_request;
 
   CommandLine() {
     app.set_version_flag("--version",
@@ -57,9 +67,24 @@ struct CommandLine {
     add_print_config(*train);
     eval = app.add_subcommand("eval", "score a weight file on the validation data");
     add_config_flags(*eval, kEvalFields);
-    eval->add_option("--weights", weights,
-                     "safetensors file of a run: RUN/weights/best.safetensors")
-        ->required();
+    add_weights(*eval);
+    eval->add_flag("--per-class", scoring.per_class,
+                   "print samples, recall, precision and the most common confusion of each class");
+    eval->add_option("--confusion", scoring.confusion,
+                     "write the confusion matrix to this file, a row for each label: CSV, or JSON "
+                     "if it ends with .json");
+    predict = app.add_subcommand("predict", "write the predicted class of each sample");
+    add_config_flags(*predict, kPredictFields);
+    add_weights(*predict);
+    predict->add_option("--split", split, "the samples to predict (val or train; default val)")
+        ->check(CLI::IsMember({"val", "train"}));
+    predict->add_option("--output", scoring.output,
+                        "write to this file, which ends with .csv or .jsonl (unset: CSV on stdout, "
+                        "with no summary behind it)");
+    predict
+        ->add_option("--top", scoring.top,
+                     "write so many classes of each sample, the most probable first (default 1)")
+        ->check(CLI::PositiveNumber);
     plan = app.add_subcommand(
         "plan",
         "print the step plan: steps, memory, FLOPs, buckets, hashes; needs no GPU and no data");
@@ -68,10 +93,53 @@ struct CommandLine {
                      "number of ranks to plan for (unset: those it runs under, at least 2)")
         ->check(CLI::PositiveNumber);
     plan->add_option("--json", json, "write the plan to this file as JSON as well");
+    plan->add_flag("--dump-model", dump_model,
+                   "print the model as text, for --model FILE.pbtxt, and nothing else");
+    data = app.add_subcommand("data", "look into a data set: check, stats");
+    data->require_subcommand(0, 1);
+    data_check = data->add_subcommand(
+        "check", "list every defect of a data set's files at once; exit 3 if there is one");
+    data_stats = data->add_subcommand(
+        "stats", "print classes, brightness and repeated images of a data set");
+    add_data_options(*data_check);
+    add_data_options(*data_stats);
+    data_stats->add_option("--json", data_request.json,
+                           "write the figures to this file as JSON as well");
     config =
         app.add_subcommand("config", "print the configuration and where each value comes from");
     add_config_flags(*config);
     add_print_config(*config);
+  }
+
+  void add_weights(CLI::App& command) {
+    command
+        .add_option("--weights", scoring.weights,
+                    "safetensors file of a run: RUN/weights/best.safetensors")
+        ->required();
+  }
+
+  /// What the ranks must do alike, beside the configuration.
+  std::string task() const {
+    std::string text = *predict ? "predict" : *eval ? "eval" : "train";
+    if (dry_run) text += " --dry-run";
+    if (!scoring.weights.empty()) text += " --weights " + scoring.weights;
+    if (scoring.per_class) text += " --per-class";
+    if (!scoring.confusion.empty()) text += " --confusion " + scoring.confusion;
+    if (split != "val") text += " --split " + split;
+    if (!scoring.output.empty()) text += " --output " + scoring.output;
+    if (scoring.top != 1) text += fmt::format(" --top {}", scoring.top);
+    return text;
+  }
+
+  void add_data_options(CLI::App& command) {
+    command
+        .add_option("DIR", data_request.data,
+                    "directory with MNIST idx or CIFAR binary files, or the name of a data set")
+        ->required();
+    command
+        .add_option("--classes", data_request.classes,
+                    "number of classes (unset: of the set, or one more than the largest label)")
+        ->check(CLI::Range(2, 256));
   }
 
   void add_print_config(CLI::App& command) {
@@ -96,6 +164,16 @@ std::vector<std::string> with_command(std::vector<std::string> arguments) {
 
 bool speaks() { return comm::MpiSession::launched_rank().value_or(0) == 0; }
 
+/// Commands that no job of ranks is needed for, and that report their own bad command lines.
+bool runs_alone(const std::string& command) {
+  return command == "plan" || command == "data" || command == "config";
+}
+
+/// Commands that are about a run to come; the others take no notice of its settings.
+bool reads_default_file(const std::string& command) {
+  return command == "train" || command == "plan" || command == "config";
+}
+
 /// For commands that are not a job of all ranks: rank 0 does it, once.
 int run_alone(const std::function<ExitCode()>& body) {
   if (!speaks()) return 0;
@@ -112,14 +190,23 @@ int run_command(const CommandLine& line, ParsedCommand& parsed) {
     return run_alone([&] {
       return plan_command({.configuration = parsed.configuration,
                            .ranks = line.ranks == 0 ? std::nullopt : std::optional(line.ranks),
-                           .json = line.json});
+                           .json = line.json,
+                           .dump_model = line.dump_model});
+    });
+  if (*line.data)
+    return run_alone([&] {
+      if (*line.data_check) return data_check_command(line.data_request);
+      if (*line.data_stats) return data_stats_command(line.data_request);
+      throw ConfigError("data: say what to do, check or stats; --help lists both");
     });
   if (*line.config || !line.print_config.empty())
     return run_alone([&] {
       return config_command(parsed.configuration,
                             line.print_config == "diff" ? PrintStyle::kDiff : PrintStyle::kFull);
     });
-  return run_job(parsed, *line.eval ? eval_command : train_command);
+  return run_job(parsed, *line.predict ? predict_command
+                         : *line.eval  ? eval_command
+                                       : train_command);
 }
 
 }  // namespace
@@ -132,14 +219,16 @@ int run_launcher(int argc, char** argv) try {
   try {
     parse_command_line(line.app, arguments);
     const CLI::App& command = *line.app.get_subcommands().front();
-    parsed.configuration = read_configuration(command, *line.eval ? "" : kDefaultConfigFile);
-    parsed.weights = line.weights;
+    parsed.configuration = read_configuration(
+        command, reads_default_file(command.get_name()) ? kDefaultConfigFile : "");
+    parsed.scoring = line.scoring;
+    parsed.scoring.split = line.split == "train" ? Split::kTrain : Split::kValidation;
+    parsed.task = line.task();
     parsed.dry_run = line.dry_run;
   } catch (const CLI::Success& success) {
     return speaks() ? line.app.exit(success) : 0;
   } catch (const ConfigError& error) {
-    if (arguments[0] == "plan" || arguments[0] == "config")
-      return run_alone([&]() -> ExitCode { throw error; });
+    if (runs_alone(arguments[0])) return run_alone([&]() -> ExitCode { throw error; });
     // Told to all ranks by the job, so that none of them waits for the others.
     parsed.error = error.what();
     return run_job(parsed, train_command);

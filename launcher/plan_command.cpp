@@ -9,16 +9,15 @@
 #include "core/plan/hash.h"
 #include "launcher/commands.h"
 #include "launcher/setup.h"
-#include "models/model.h"
+#include "models/text.h"
 
 namespace ddp {
 namespace {
 
 /// The input as it is configured; of a data set on disk, which is not read, what the model takes by
 /// default.
-DataFacts planned_data(const Configuration& configuration) {
+DataFacts planned_data(const Configuration& configuration, const models::DefaultInput& input) {
   const TrainConfig& config = configuration.values;
-  const models::DefaultInput& input = models::find_model(config.model()).input;
   const Shape image = config.data() == "synthetic"
                           ? synthetic_image(configuration)
                           : Shape{input.height, input.width, input.channels};
@@ -35,19 +34,46 @@ int ranks_it_runs_under() {
   return 1;
 }
 
+/// The model's layers on images like these.
+std::string model_as_text(const TrainConfig& config, const models::ChosenModel& model,
+                          const DataFacts& data) {
+  constexpr std::int64_t kSamples = 2;  // batch norm needs more than one
+  Graph graph(DType::kF32);
+  const Shape& image = data.image;
+  const Value images =
+      graph.input("images", {Shape{kSamples, image[0], image[1], image[2]}, DType::kF32});
+  models::ModelOptions options = model_options(config, data.classes, /*training=*/true);
+  options.sample_ids = graph.input("sample_ids", {Shape{kSamples}, DType::kI64});
+  options.sample_weights = graph.input("weights", {Shape{kSamples}, DType::kF32});
+  model.build(graph, images, options);
+  return models::print_model(graph,
+                             {.data = config.data(),
+                              .channels = image[2],
+                              .height = image[0],
+                              .width = image[1],
+                              .classes = data.classes},
+                             options);
+}
+
 }  // namespace
 
 ExitCode plan_command(const PlanRequest& request) {
   const int ranks = request.ranks.value_or(std::max(ranks_it_runs_under(), 2));
   if (ranks < 1) throw ConfigError("--ranks: {} is below 1", ranks);
   ResolvedConfig resolved;
-  resolved.configuration = with_input(request.configuration);
+  const models::ChosenModel model = models::choose_model(request.configuration.values.model());
+  resolved.configuration =
+      with_optimizer_defaults(with_input(request.configuration, model.input));
   resolved.batch = resolve_batch(request.configuration, ranks);
   resolved.total_steps = 1;
   const TrainConfig& config = resolved.configuration.values;
-  const DataFacts data = planned_data(resolved.configuration);
+  const DataFacts data = planned_data(resolved.configuration, model.input);
+  if (request.dump_model) {
+    std::printf("%s", model_as_text(config, model, data).c_str());
+    return ExitCode::kFinished;
+  }
   const KernelContext kernels{.threads = std::max(config.threads(), 1)};
-  const Program program(program_options(resolved, data, ranks, kernels));
+  const Program program(program_options(resolved, model, data, ranks, kernels));
   const Plan& last = program.micro_step(resolved.batch.accum - 1);
   const PlanFacts facts{.model = config.model(),
                         .ranks = ranks,

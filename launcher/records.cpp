@@ -57,8 +57,11 @@ Records::Records(Job& job, const RecordedRun& run) : job_(job), run_(run) {
                         print_config(run.resolved.configuration, PrintStyle::kFull));
   write_file_atomically(directory.environment(),
                         environment_json(environment_of(job, run.backend)));
-  metrics_ =
-      std::make_unique<MetricsWriter>(directory.metrics_jsonl(), directory.metrics_csv(), job.log);
+  metrics_ = std::make_unique<MetricsWriter>(
+      MetricsFiles{.jsonl = directory.metrics_jsonl(),
+                   .csv = directory.metrics_csv(),
+                   .events = directory.events(std::time(nullptr), job.world->host_name())},
+      job.log);
 }
 
 void Records::on_step(const StepReport& report) {
@@ -75,6 +78,19 @@ void Records::on_step(const StepReport& report) {
   since_last_line_.samples += report.samples;
   since_last_line_.phases += report.phases;
   if (progress_due(report.step)) log_progress(report);
+  loss_trend_.add(report.loss);
+  loss_hint_given_ =
+      loss_hint_given_ || give(loss_hint({.step = report.step,
+                                          .warmup_steps = run_.resolved.warmup_steps,
+                                          .total_steps = run_.resolved.total_steps,
+                                          .start = loss_trend_.start(),
+                                          .recent = loss_trend_.recent(),
+                                          .classes = run_.program.options().classes}));
+}
+
+bool Records::give(const std::optional<std::string>& hint) {
+  if (hint) job_.log->info("hint: {}", *hint);
+  return hint.has_value();
 }
 
 bool Records::progress_due(std::int64_t step) const {
@@ -112,6 +128,9 @@ void Records::on_evaluation(const StepReport& report, const Evaluation& evaluati
   if (!metrics_) return;
   metrics_->evaluation(metrics_of(evaluation));
   job_.log->info("{}", evaluation_line(report.step, metrics_of(evaluation)));
+  if (report.step > run_.resolved.warmup_steps)
+    class_hint_given_ =
+        class_hint_given_ || give(one_class_hint(evaluation.labels, evaluation.predictions));
   if (!best) return;
   const std::filesystem::path path = job_.directory->best_weights();
   try {
@@ -124,6 +143,12 @@ void Records::on_evaluation(const StepReport& report, const Evaluation& evaluati
   }
 }
 
+void Records::on_average_evaluation(const StepReport& report, const Evaluation& evaluation) {
+  if (!metrics_) return;
+  metrics_->average_evaluation(metrics_of(evaluation));
+  job_.log->info("{}", evaluation_line(report.step, metrics_of(evaluation), "averaged weights"));
+}
+
 void Records::finish(const TrainResult& result) {
   RunSummary& summary = job_.summary;
   summary.final.train_loss = result.train_loss;
@@ -132,12 +157,21 @@ void Records::finish(const TrainResult& result) {
     summary.final.val_top1 = result.last_evaluation->top1;
     summary.final.val_top5 = result.last_evaluation->top5;
   }
+  if (result.last_average_evaluation) {
+    summary.final.val_ema_loss = result.last_average_evaluation->loss;
+    summary.final.val_ema_top1 = result.last_average_evaluation->top1;
+    summary.final.val_ema_top5 = result.last_average_evaluation->top5;
+  }
+  summary.early_stopped = result.early_stopped;
   summary.samples_per_s = result.samples_per_second;
   summary.exposed_comm_ms = result.exposed_ms;
   if (!metrics_) return;
   metrics_->finish();
   save_weights(job_.directory->final_weights(), run_.weights, run_.program, run_.backend,
                run_.memory);
+  if (run_.program.options().optimizer.ema > 0)
+    save_weights(job_.directory->average_weights(), run_.weights, run_.program, run_.backend,
+                 averaged_weights(run_.program, run_.memory));
   if (metrics_->failed())
     throw StorageError(
         "{} could not be written to its end; the weights are whole. Free space on that disk",

@@ -52,20 +52,29 @@ void agree_on_text(World& world, const std::string& mine, std::string_view what)
 
 LrSchedule schedule_of(const ResolvedConfig& resolved) {
   const TrainConfig& config = resolved.configuration.values;
-  return {.kind = lr_kind(config.schedule()),
-          .lr = config.lr(),
-          .min_lr = config.min_lr(),
-          .warmup_updates = static_cast<std::uint64_t>(resolved.warmup_steps),
-          .total_updates = static_cast<std::uint64_t>(resolved.total_steps)};
+  LrSchedule schedule{.kind = lr_kind(config.schedule()),
+                      .lr = config.lr(),
+                      .min_lr = config.min_lr(),
+                      .warmup_updates = static_cast<std::uint64_t>(resolved.warmup_steps),
+                      .total_updates = static_cast<std::uint64_t>(resolved.total_steps),
+                      .step_every = static_cast<std::uint64_t>(resolved.step_every),
+                      .gamma = config.gamma(),
+                      .power = config.power()};
+  for (const std::int64_t step : resolved.milestones)
+    add_milestone(schedule, static_cast<std::uint64_t>(step));
+  return schedule;
 }
 
 OptimizerSpec optimizer_of(const ResolvedConfig& resolved) {
   const TrainConfig& config = resolved.configuration.values;
   return {.kind = config.optimizer(),
           .sgd = {.momentum = config.momentum(), .nesterov = config.nesterov()},
+          .lars = {.momentum = config.momentum(), .trust = config.lars_trust()},
           .adamw = {.beta1 = config.beta1(), .beta2 = config.beta2(), .eps = config.eps()},
+          .lion = {.beta1 = config.beta1(), .beta2 = config.beta2()},
           .weight_decay = config.weight_decay(),
           .decay_all = config.decay() == "all",
+          .ema = config.ema(),
           .finish = {.nominal = static_cast<double>(resolved.batch.global),
                      .clip_norm = config.clip_norm(),
                      .stop_on_nan = config.on_nan() == "stop",
@@ -106,12 +115,11 @@ Device choose_device(Job& job, const TrainConfig& config) {
   return device;
 }
 
-Configuration with_input(Configuration configuration) {
+Configuration with_input(Configuration configuration, const models::DefaultInput& input) {
   TrainConfig& values = configuration.values;
-  const models::DefaultInput& input = models::find_model(values.model()).input;
   const auto derived = [&](int field) { configuration.origins[field] = std::string(kDerived); };
   if (!values.has_data()) {
-    values.set_data(std::string(input.data));
+    values.set_data(input.data);
     derived(TrainConfig::kDataFieldNumber);
   }
   if (values.data() != "synthetic") return configuration;
@@ -171,28 +179,31 @@ DataFacts data_facts(const TrainConfig& config, const DatasetInfo& info) {
           .stddev = info.stddev};
 }
 
-ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data,
-                               int world_size, const KernelContext& kernels) {
+models::ModelOptions model_options(const TrainConfig& config, int classes, bool training) {
+  return {.classes = classes,
+          .dropout = config.dropout(),
+          .training = training,
+          .seed = static_cast<std::uint64_t>(config.seed()),
+          .stem = config.stem() == "small"      ? models::Stem::kSmall
+                  : config.stem() == "imagenet" ? models::Stem::kImageNet
+                                                : models::Stem::kAuto};
+}
+
+ProgramOptions program_options(const ResolvedConfig& resolved, const models::ChosenModel& model,
+                               const DataFacts& data, int world_size,
+                               const KernelContext& kernels) {
   const TrainConfig& config = resolved.configuration.values;
-  const models::Model& model = models::find_model(config.model());
   const bool crop = config.augment() == "crop" || config.augment() == "crop-flip";
   const bool flip = config.augment() == "flip" || config.augment() == "crop-flip";
   const DType compute = config.precision() == "fp64" ? DType::kF64 : DType::kF32;
-  const auto seed = static_cast<std::uint64_t>(config.seed());
-  const models::Stem stem = config.stem() == "small"      ? models::Stem::kSmall
-                            : config.stem() == "imagenet" ? models::Stem::kImageNet
-                                                          : models::Stem::kAuto;
   ProgramOptions options;
-  options.model = [&model, seed, stem, classes = data.classes, dropout = config.dropout()](
+  options.model = [build = model.build, for_training = model_options(config, data.classes, true),
+                   for_evaluation = model_options(config, data.classes, false)](
                       Graph& graph, const ModelInputs& inputs, bool training) {
-    return model.build(graph, inputs.images,
-                       {.classes = classes,
-                        .dropout = dropout,
-                        .training = training,
-                        .seed = seed,
-                        .stem = stem,
-                        .sample_ids = inputs.sample_ids,
-                        .sample_weights = inputs.sample_weights});
+    models::ModelOptions with_inputs = training ? for_training : for_evaluation;
+    with_inputs.sample_ids = inputs.sample_ids;
+    with_inputs.sample_weights = inputs.sample_weights;
+    return build(graph, inputs.images, with_inputs);
   };
   options.buckets = [compute, bytes = config.bucket_mb() * 1024 * 1024](const ReadyList& ready) {
     return comm::bucket_plan(
@@ -207,7 +218,7 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& 
   options.accum = resolved.batch.accum;
   options.world_size = world_size;
   options.compute = compute;
-  options.seed = seed;
+  options.seed = static_cast<std::uint64_t>(config.seed());
   options.crop_pad = crop ? kCropPad : 0;
   options.flip = flip;
   options.label_smoothing = config.label_smoothing();

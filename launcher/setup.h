@@ -10,6 +10,7 @@
 #include "core/train/parameters.h"
 #include "launcher/job.h"
 #include "launcher/placement.h"
+#include "models/choose.h"
 
 namespace ddp {
 
@@ -22,8 +23,8 @@ struct Device {
 Device choose_device(Job& job, const TrainConfig& config);
 
 /// Fills in what the input is when it is not configured, which depends on the model: the data set,
-/// and of synthetic images the extents and the number of classes. ConfigError for an unknown model.
-Configuration with_input(Configuration configuration);
+/// and of synthetic images the extents and the number of classes.
+Configuration with_input(Configuration configuration, const models::DefaultInput& input);
 /// Extents [H, W, C] of synthetic images; ConfigError when --synthetic-image is not CxHxW.
 Shape synthetic_image(const Configuration& configuration);
 
@@ -39,9 +40,11 @@ struct DataFacts {
 /// Classes as configured, at least those of the data. ConfigError otherwise.
 DataFacts data_facts(const TrainConfig& config, const DatasetInfo& info);
 
+/// What a model depends on, but for what is an input of its graph.
+models::ModelOptions model_options(const TrainConfig& config, int classes, bool training);
 /// Program options of a run. Pure; `ddptrain plan` calls it without data or job.
-ProgramOptions program_options(const ResolvedConfig& resolved, const DataFacts& data,
-                               int world_size, const KernelContext& kernels);
+ProgramOptions program_options(const ResolvedConfig& resolved, const models::ChosenModel& model,
+                               const DataFacts& data, int world_size, const KernelContext& kernels);
 
 /// What recomputation saves in this program and costs: recomputation_line. Empty without it.
 std::string describe_recomputation(const Program& program);

@@ -35,7 +35,7 @@ void make_run_directory(Job& job, const TrainConfig& config) {
 void share_parameters(Job& job, const Program& program, Backend& backend, const RunMemory& memory,
                       Communicator& communicator) {
   initialize_parameters(program, backend, memory);
-  if (job.world->size() == 1) return;
+  if (job.world->size() == 1) return start_averages(program, backend, memory);
   const std::unique_ptr<Event> ready = backend.make_event(), done = backend.make_event();
   const Collective collective{
       .kind = CollectiveKind::kBroadcast, .root = 0, .plan_step = -1, .label = "parameters"};
@@ -48,6 +48,7 @@ void share_parameters(Job& job, const Program& program, Backend& backend, const 
   done->wait();
   communicator.check();
   check_replicas(program, backend, memory, *job.world);
+  start_averages(program, backend, memory);
 }
 
 void log_start(Job& job, const ResolvedConfig& resolved, const Program& program,
@@ -72,8 +73,9 @@ void log_start(Job& job, const ResolvedConfig& resolved, const Program& program,
           {"data", fmt::format("{}: {} training, {} validation samples, {} classes, images {}",
                                train.source, train.size, validation.size, program.options().classes,
                                train.image.to_string())},
-          {"normalisation", fmt::format("mean {:.4f}, standard deviation {:.4f}",
-                                        fmt::join(train.mean, " "), fmt::join(train.stddev, " "))},
+          {"normalisation",
+           fmt::format("mean {:.4f}, standard deviation {:.4f} ({})", fmt::join(train.mean, " "),
+                       fmt::join(train.stddev, " "), train.normalisation_source)},
           {"batch", fmt::format("global {} = {} rank{} x micro-batch {} x accumulation {}",
                                 resolved.batch.global, ranks, ranks == 1 ? "" : "s",
                                 resolved.batch.micro, resolved.batch.accum)},
@@ -82,6 +84,8 @@ void log_start(Job& job, const ResolvedConfig& resolved, const Program& program,
           {"optimizer", fmt::format("{}, lr {} ({}, {} warm-up steps), weight decay {}",
                                     config.optimizer(), config.lr(), config.schedule(),
                                     resolved.warmup_steps, config.weight_decay())},
+          {"averaged weights",
+           config.has_ema() ? fmt::format("decay {}", config.ema()) : std::string("none")},
           {"precision", config.precision()},
           {"parameters", fmt::format("{} in {} tensors", program.graph().parameter_elements(),
                                      program.graph().parameters().size())},
@@ -109,6 +113,7 @@ TrainerOptions trainer_options(const ResolvedConfig& resolved) {
           .stop_at_step = resolved.stop_at_step,
           .max_seconds = resolved.max_seconds,
           .check_replicas_every = config.check_replicas(),
+          .early_stop = config.early_stop(),
           .loader_threads = config.loader_threads(),
           .prefetch = config.prefetch()};
 }
@@ -118,7 +123,11 @@ TrainerOptions trainer_options(const ResolvedConfig& resolved) {
 ExitCode train_command(Job& job) {
   agree_on_command(job);
   Configuration configuration;
-  agree(*job.world, [&] { configuration = with_input(job.command.configuration); });
+  models::ChosenModel model;
+  agree(*job.world, [&] {
+    model = models::choose_model(job.command.configuration.values.model());
+    configuration = with_input(job.command.configuration, model.input);
+  });
   const TrainConfig& asked = configuration.values;
   for (const std::string& note : job.command.configuration.notes) job.log->info("{}", note);
   const Device device = choose_device(job, asked);
@@ -134,7 +143,7 @@ ExitCode train_command(Job& job) {
   });
   const TrainConfig& config = resolved.configuration.values;
   const std::unique_ptr<Program> program = build_program(
-      job, program_options(resolved, facts, job.world->size(), backend.kernel_context()));
+      job, program_options(resolved, model, facts, job.world->size(), backend.kernel_context()));
   const std::unique_ptr<RunMemory> memory = allocate_memory(job, backend, program->plans());
   job.summary.peak_memory = {.allocated_bytes = memory->allocated_bytes(),
                              .reserved_bytes = memory->allocated_bytes()};
@@ -150,13 +159,14 @@ ExitCode train_command(Job& job) {
   share_parameters(job, *program, backend, *memory, *communicator);
   std::unique_ptr<Records> records;
   agree(*job.world, [&] {
-    records = std::make_unique<Records>(
-        job,
-        RecordedRun{.resolved = resolved,
-                    .program = *program,
-                    .backend = backend,
-                    .memory = *memory,
-                    .weights = {.model = config.model(), .stem = config.stem(), .data = facts}});
+    records = std::make_unique<Records>(job, RecordedRun{.resolved = resolved,
+                                                         .program = *program,
+                                                         .backend = backend,
+                                                         .memory = *memory,
+                                                         .weights = {.model = config.model(),
+                                                                     .model_text = model.text,
+                                                                     .stem = config.stem(),
+                                                                     .data = facts}});
   });
   Trainer trainer(
       *program, backend, *memory, *job.world, communicator.get(), *train, validation.get(),
@@ -165,6 +175,10 @@ ExitCode train_command(Job& job) {
        .on_step = [&](const StepReport& report) { records->on_step(report); },
        .on_evaluation = [&](const StepReport& report, const Evaluation& evaluation,
                             bool best) { records->on_evaluation(report, evaluation, best); },
+       .on_average_evaluation =
+           [&](const StepReport& report, const Evaluation& evaluation) {
+             records->on_average_evaluation(report, evaluation);
+           },
        .stop_requested = &job.stop.requested()});
   job.phase = "training";
   const TrainResult result = trainer.run();
@@ -172,6 +186,10 @@ ExitCode train_command(Job& job) {
   job.phase = "saving";
   job.step.reset();
   agree(*job.world, [&] { records->finish(result); });
+  if (result.early_stopped)
+    job.log->info(
+        "--early-stop: val_top1 has not risen in {} evaluation{} since step {}, so the run is over",
+        config.early_stop(), config.early_stop() == 1 ? "" : "s", result.best_step);
   job.log->info("{} after {} steps; results are in {}", result.stopped ? "stopped" : "finished",
                 result.steps, job.directory->root.string());
   if (!result.stopped) return ExitCode::kFinished;

@@ -48,29 +48,33 @@ bool usable(const std::vector<double>& mean, const std::vector<double>& stddev) 
 }  // namespace
 
 void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
-                  const Program& program, Backend& backend, const RunMemory& memory) {
+                  const Program& program, Backend& backend, const MemoryMap& memory) {
   const std::vector<NamedTensor> tensors = export_parameters(program, backend, memory);
   std::vector<FileTensor> in_file;
   for (const NamedTensor& tensor : tensors)
     in_file.push_back({.name = tensor.name, .type = tensor.type, .bytes = tensor.bytes});
   const Shape& image = info.data.image;
-  write_safetensors(path,
-                    {{"format", "pt"},
-                     {"model", info.model},
-                     {"stem", info.stem},
-                     {"classes", std::to_string(info.data.classes)},
-                     {"input", fmt::format("{},{},{}", image[2], image[0], image[1])},
-                     {"mean", joined(info.data.mean)},
-                     {"std", joined(info.data.stddev)}},
-                    in_file);
+  SafetensorsMetadata metadata{{"format", "pt"},
+                               {"model", info.model},
+                               {"stem", info.stem},
+                               {"classes", std::to_string(info.data.classes)},
+                               {"input", fmt::format("{},{},{}", image[2], image[0], image[1])},
+                               {"mean", joined(info.data.mean)},
+                               {"std", joined(info.data.stddev)}};
+  if (!info.model_text.empty()) metadata["model_text"] = info.model_text;
+  write_safetensors(path, metadata, in_file);
 }
 
 WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::path& path) {
   const auto input = numbers_in<std::int64_t>(file.metadata("input"), "input", path);
   const auto classes = numbers_in<int>(file.metadata("classes"), "classes", path);
   WeightsInfo info{.model = file.metadata("model"), .data = {}};
-  if (const auto stem = file.metadata().find("stem"); stem != file.metadata().end())
-    info.stem = stem->second;
+  const auto read_if_there = [&](const std::string& key, std::string& into) {
+    if (const auto found = file.metadata().find(key); found != file.metadata().end())
+      into = found->second;
+  };
+  read_if_there("stem", info.stem);
+  read_if_there("model_text", info.model_text);
   info.data.mean = numbers_in<double>(file.metadata("mean"), "mean", path);
   info.data.stddev = numbers_in<double>(file.metadata("std"), "std", path);
   if (input.size() != 3 || input[0] < 1 || input[1] < 1 || input[2] < 1 || classes.size() != 1 ||

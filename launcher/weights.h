@@ -13,13 +13,14 @@ namespace ddp {
 
 struct WeightsInfo {
   std::string model;
+  std::string model_text;  ///< of a model that is a text file
   std::string stem = "auto";
   DataFacts data;
 };
 
-/// Writes all parameters. StorageError.
+/// Writes all parameters that `memory` holds. StorageError.
 void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
-                  const Program& program, Backend& backend, const RunMemory& memory);
+                  const Program& program, Backend& backend, const MemoryMap& memory);
 
 /// What a weight file says of itself; StorageError when it does not say it, or says it badly.
 WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::path& path);

@@ -47,6 +47,17 @@ std::string human_duration(double seconds) {
   return fmt::format("{}d{:02}h", s / 86400, s % 86400 / 3600);
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+  std::vector<std::string> parts;
+  std::size_t end = text.find(separator);
+  for (; end != text.npos; end = text.find(separator)) {
+    parts.emplace_back(text.substr(0, end));
+    text.remove_prefix(end + 1);
+  }
+  parts.emplace_back(text);
+  return parts;
+}
+
 std::string align_columns(const std::vector<std::vector<std::string>>& rows,
                           std::string_view alignment) {
   std::vector<std::size_t> widths;

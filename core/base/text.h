@@ -21,6 +21,9 @@ std::string human_bytes(std::uint64_t bytes);
 /// "850 ms", "4.2 s", "3m07s", "2h05m", "3d04h"; "?" for a time that is negative or not finite.
 std::string human_duration(double seconds);
 
+/// The parts of a text between separators: one more than there are separators.
+std::vector<std::string> split(std::string_view text, char separator);
+
 /// Rows as lines whose cells stand in columns, two spaces apart; `alignment` has 'l' or 'r' for
 /// each column, missing ones are 'l'. Widths count bytes, so cells should be ASCII. No trailing
 /// spaces; each line ends with a newline.

@@ -11,6 +11,7 @@
 
 #include "core/base/error.h"
 #include "core/base/nearest.h"
+#include "core/base/text.h"
 #include "core/config/interval.h"
 
 namespace ddp {
@@ -55,6 +56,8 @@ void check_text(const std::string& text, const ConfigField& field, std::string_v
     throw ConfigError("{}: \"{}\" is not one of {}; did you mean {}?", where, text,
                       fmt::join(allowed, ", "), nearest(text, allowed));
   if (flag_of(field).interval()) parse_interval(text, where);
+  if (flag_of(field).intervals())
+    for (const std::string& part : split(text, ',')) parse_interval(part, where);
   if (flag_of(field).duration()) parse_duration(text, where);
 }
 
@@ -82,14 +85,8 @@ std::string flag_name(const ConfigField& field) {
 }
 
 std::vector<std::string> allowed_values(const ConfigField& field) {
-  std::vector<std::string> values;
-  std::string_view rest = flag_of(field).values();
-  while (!rest.empty()) {
-    const std::string_view value = rest.substr(0, rest.find('|'));
-    values.emplace_back(value);
-    rest.remove_prefix(std::min(rest.size(), value.size() + 1));
-  }
-  return values;
+  const std::string& values = flag_of(field).values();
+  return values.empty() ? std::vector<std::string>() : split(values, '|');
 }
 
 bool is_set(const TrainConfig& config, const ConfigField& field) {

@@ -11,6 +11,7 @@
 #include "core/base/error.h"
 #include "core/base/nearest.h"
 #include "core/config/text_file.h"
+#include "core/config/unused.h"
 
 namespace ddp {
 namespace {
@@ -25,6 +26,7 @@ std::string placeholder(const ConfigField& field) {
   const Flag& about = flag_of(field);
   if (about.has_values()) return about.values();
   if (about.interval()) return "INTERVAL";
+  if (about.intervals()) return "INTERVAL,...";
   if (about.duration()) return "TIME";
   if (field.cpp_type() == ConfigField::CPPTYPE_STRING) return "TEXT";
   return field.cpp_type() == ConfigField::CPPTYPE_DOUBLE ? "X" : "N";
@@ -55,6 +57,7 @@ std::string help_text(const ConfigField& field) {
   std::string facts = range_text(about);
   const auto add = [&](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
   if (about.interval()) add("steps, 1ep, 15m, 0.1 of the run, or off");
+  if (about.intervals()) add("each: steps, 1ep, or 0.1 of the run");
   if (about.duration()) add("90s, 15m, 2h");
   if (field.has_default_value()) {
     std::string value = value_text(TrainConfig(), field);
@@ -197,6 +200,8 @@ Configuration read_configuration(const CLI::App& app, const std::string& default
   }
   for (const std::string& file : files) lay_over(configuration, read_config_file(file));
   lay_over(configuration, read_flags(app));
+  for (std::string& sentence : unused_settings(configuration))
+    configuration.notes.push_back(std::move(sentence));
   return configuration;
 }
 

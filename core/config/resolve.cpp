@@ -3,6 +3,8 @@
 #include <cmath>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
+#include "core/ops/optimizer/lr_schedule.h"
 
 namespace ddp {
 namespace {
@@ -10,7 +12,9 @@ namespace {
 constexpr double kDefaultEpochs = 8;
 
 double default_learning_rate(const std::string& optimizer) {
-  return optimizer == "adamw" ? 0.001 : 0.1;
+  if (optimizer == "adamw") return 0.001;
+  if (optimizer == "lion") return 0.0003;  // its authors: three to ten times below adamw's
+  return optimizer == "lars" ? 1 : 0.1;
 }
 
 /// Fills in what is not set; `set` is the message's setter.
@@ -61,16 +65,57 @@ Interval resolve_interval(const Configuration& configuration, int field_number,
                   run.total_steps);
 }
 
+/// An interval of the schedule, which counts steps.
+IntervalText parse_step_interval(const std::string& text, const std::string& where) {
+  const IntervalText interval = parse_interval(text, where);
+  if (interval.unit == IntervalUnit::kSeconds)
+    throw ConfigError(
+        "{}: {} is a time, and the schedule counts steps; give steps (500), epochs (1ep) or a "
+        "fraction of the run (0.05)",
+        where, text);
+  return interval;
+}
+
+/// Steps until the learning rate drops, which must be within the run.
+std::int64_t count_steps_to_drop(const std::string& text, const std::string& where,
+                                 const ResolvedConfig& run) {
+  const Interval drop =
+      over_run(parse_step_interval(text, where), run.steps_per_epoch, run.total_steps);
+  if (drop.never() || drop.steps > run.total_steps)
+    throw ConfigError(
+        "{}: {} never lowers the learning rate in a run of {} steps; give 1 to {} steps, or a "
+        "fraction of the run (0.5)",
+        where, text, run.total_steps, run.total_steps);
+  return drop.steps;
+}
+
+std::int64_t count_step_every(const Configuration& configuration, const ResolvedConfig& run) {
+  return count_steps_to_drop(configuration.values.step_every(),
+                             where_set(configuration, TrainConfig::kStepEveryFieldNumber), run);
+}
+
+std::vector<std::int64_t> count_milestones(const Configuration& configuration,
+                                           const ResolvedConfig& run) {
+  const std::string where = where_set(configuration, TrainConfig::kMilestonesFieldNumber);
+  const std::string& text = configuration.values.milestones();
+  std::vector<std::int64_t> milestones;
+  for (const std::string& part : split(text, ',')) {
+    const std::int64_t steps = count_steps_to_drop(part, where, run);
+    if (!milestones.empty() && steps < milestones.back())
+      throw ConfigError("{}: \"{}\" does not ascend: {} is before the milestone it follows", where,
+                        text, part);
+    milestones.push_back(steps);
+  }
+  if (milestones.size() > kMaxMilestones)
+    throw ConfigError("{}: {} milestones; at most {} are possible", where, milestones.size(),
+                      kMaxMilestones);
+  return milestones;
+}
+
 std::int64_t count_warmup_steps(const Configuration& configuration, const ResolvedConfig& run) {
   constexpr int kField = TrainConfig::kWarmupFieldNumber;
   const std::string where = where_set(configuration, kField);
-  const std::string& text = configuration.values.warmup();
-  const IntervalText warmup = parse_interval(text, where);
-  if (warmup.unit == IntervalUnit::kSeconds)
-    throw ConfigError(
-        "{}: {} is a time, and warm-up counts steps; give steps (500), epochs (1ep) or a fraction "
-        "of the run (0.05)",
-        where, text);
+  const IntervalText warmup = parse_step_interval(configuration.values.warmup(), where);
   // Unlike an evaluation, a short run may round its warm-up to nothing.
   if (warmup.unit == IntervalUnit::kRuns)
     return std::llround(warmup.amount * static_cast<double>(run.total_steps));
@@ -98,10 +143,23 @@ void check_together(const Configuration& configuration) {
 
 }  // namespace
 
+Configuration with_optimizer_defaults(Configuration configuration) {
+  const TrainConfig& values = configuration.values;
+  derive(configuration, TrainConfig::kLrFieldNumber, &TrainConfig::set_lr,
+         default_learning_rate(values.optimizer()));
+  derive(configuration, TrainConfig::kBeta2FieldNumber, &TrainConfig::set_beta2,
+         values.optimizer() == "lion" ? 0.99 : 0.999);
+  if (!values.has_warmup()) {
+    configuration.values.set_warmup(values.schedule() == "one-cycle" ? "0.3" : "0.05");
+    configuration.origins[TrainConfig::kWarmupFieldNumber] = kDerived;
+  }
+  return configuration;
+}
+
 ResolvedConfig resolve(const Configuration& asked, const RunFacts& facts) {
   check_together(asked);
   ResolvedConfig run;
-  run.configuration = asked;
+  run.configuration = with_optimizer_defaults(asked);
   run.batch = resolve_batch(asked, facts.ranks);
   Configuration& configuration = run.configuration;
   const TrainConfig& values = configuration.values;
@@ -111,8 +169,6 @@ ResolvedConfig resolve(const Configuration& asked, const RunFacts& facts) {
          static_cast<std::int32_t>(run.batch.micro));
   derive(configuration, TrainConfig::kAccumFieldNumber, &TrainConfig::set_accum,
          static_cast<std::int32_t>(run.batch.accum));
-  derive(configuration, TrainConfig::kLrFieldNumber, &TrainConfig::set_lr,
-         default_learning_rate(values.optimizer()));
   if (!values.has_steps())
     derive(configuration, TrainConfig::kEpochsFieldNumber, &TrainConfig::set_epochs,
            kDefaultEpochs);
@@ -124,6 +180,8 @@ ResolvedConfig resolve(const Configuration& asked, const RunFacts& facts) {
   run.steps_per_epoch = count_steps_per_epoch(configuration, facts.train_samples);
   run.total_steps = count_steps(configuration, run.steps_per_epoch);
   run.warmup_steps = count_warmup_steps(configuration, run);
+  if (values.schedule() == "step") run.step_every = count_step_every(configuration, run);
+  if (values.schedule() == "multistep") run.milestones = count_milestones(configuration, run);
   run.stop_at_step = values.stop_at_step();
   if (values.has_max_time())
     run.max_seconds = parse_duration(values.max_time(),
@@ -132,6 +190,10 @@ ResolvedConfig resolve(const Configuration& asked, const RunFacts& facts) {
       resolve_interval(configuration, TrainConfig::kEvalEveryFieldNumber, values.eval_every(), run);
   run.log_every =
       resolve_interval(configuration, TrainConfig::kLogEveryFieldNumber, values.log_every(), run);
+  if (values.has_early_stop() && run.eval_every.never())
+    throw ConfigError("{} needs evaluations, and {} has none before the end",
+                      describe_value(configuration, TrainConfig::kEarlyStopFieldNumber),
+                      describe_value(configuration, TrainConfig::kEvalEveryFieldNumber));
   return run;
 }
 

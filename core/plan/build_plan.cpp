@@ -209,6 +209,7 @@ class TrainPlan {
     plan.memory.gradients = context_.layout->bytes();
     plan.memory.statistics = context_.layout->statistics_bytes();
     plan.memory.optimizer = optimizer_bytes(*context_.layout, options_.optimizer);
+    plan.memory.average = average_bytes(*context_.layout, options_.optimizer);
     return plan;
   }
 
@@ -300,6 +301,23 @@ class TrainPlan {
       state.push_back({.value = {}, .fixed = builder_.whole_slab(Region::kOptimizer, slab)});
     builder_.add_slab_op(optimizer.kind, "optimizer", Phase::kOptimizer, {gradients},
                          std::move(state), update_attributes());
+    if (optimizer.ema > 0) average_weights();
+  }
+
+  /// Behind the update: the averages of the parameters, then those of the running statistics.
+  void average_weights() {
+    const auto average = [&](std::string name, const Placement& values, std::size_t offset) {
+      builder_.add_slab_op("ema", std::move(name), Phase::kOptimizer,
+                           {{.value = {}, .fixed = values}},
+                           {{.value = {},
+                             .fixed = builder_.slab_range(Region::kAverage, offset,
+                                                          values.type.shape)}},
+                           ema_attributes(options_.optimizer.ema));
+    };
+    average("ema", builder_.whole_slab(Region::kParameters), 0);
+    if (has_statistics())
+      average("ema.statistics", builder_.whole_statistics(Region::kBuffers),
+              context_.layout->elements);
   }
 
   void update_running_averages() {
@@ -320,9 +338,12 @@ class TrainPlan {
       segments.push_back(
           {.begin = segment.offset,
            .end = segment.offset + segment.elements,
-           .weight_decay = segment.decay || optimizer.decay_all ? optimizer.weight_decay : 0.0});
-    return optimizer.kind == "sgd" ? sgd_attributes(optimizer.sgd, segments)
-                                   : adamw_attributes(optimizer.adamw, segments);
+           .weight_decay = segment.decay || optimizer.decay_all ? optimizer.weight_decay : 0.0,
+           .adapt = segment.decay});
+    if (optimizer.kind == "lars") return lars_attributes(optimizer.lars, segments);
+    if (optimizer.kind == "adamw") return adamw_attributes(optimizer.adamw, segments);
+    if (optimizer.kind == "lion") return lion_attributes(optimizer.lion, segments);
+    return sgd_attributes(optimizer.sgd, segments);
   }
 
   const PlanContext& context_;
@@ -335,6 +356,10 @@ class TrainPlan {
 
 std::size_t optimizer_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer) {
   return optimizer.state_slabs() * layout.bytes();
+}
+
+std::size_t average_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer) {
+  return optimizer.ema > 0 ? layout.bytes() + layout.statistics_bytes() : 0;
 }
 
 Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options) {

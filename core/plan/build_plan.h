@@ -35,6 +35,9 @@ Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options
 /// that the host reads after a run: Plan::outputs, in the same order.
 Plan make_evaluation_plan(const PlanContext& context, const std::vector<ValueId>& outputs = {});
 
+/// Bytes of the moving averages: parameters, and behind them running statistics. 0 without EMA.
+std::size_t average_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer);
+
 /// Bytes of the optimizer's state slabs.
 std::size_t optimizer_bytes(const SlabLayout& layout, const OptimizerSpec& optimizer);
 

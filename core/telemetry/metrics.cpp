@@ -3,12 +3,14 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <chrono>
 #include <cmath>
 #include <iterator>
 #include <utility>
 #include <variant>
 
 #include "core/base/text.h"
+#include "core/telemetry/tensorboard.h"
 
 namespace ddp {
 namespace {
@@ -36,6 +38,9 @@ constexpr std::array kColumns{
     Column{"val_top1", &StepMetrics::val_top1},
     Column{"val_top5", &StepMetrics::val_top5},
     Column{"skipped", &StepMetrics::skipped},
+    Column{"val_ema_loss", &StepMetrics::val_ema_loss},
+    Column{"val_ema_top1", &StepMetrics::val_ema_top1},
+    Column{"val_ema_top5", &StepMetrics::val_ema_top5},
 };
 
 /// What a format writes for a value it has no number for.
@@ -68,6 +73,25 @@ void append_field(std::string& out, const StepMetrics& metrics, const Column& co
   std::visit([&](auto member) { append_value(out, metrics.*member, blanks); }, column.field);
 }
 
+std::optional<double> scalar(double value) { return value; }
+std::optional<double> scalar(std::int64_t value) { return static_cast<double>(value); }
+std::optional<double> scalar(bool value) { return value ? 1 : 0; }
+std::optional<double> scalar(const std::optional<double>& value) { return value; }
+
+/// "train/loss", "time/data_ms", "val/top1": TensorBoard shows what stands before the slash as a
+/// group.
+void set_tag(std::string& tag, std::string_view column) {
+  constexpr std::string_view kValidation = "val_", kTime = "_ms";
+  if (column.starts_with(kValidation))
+    tag.assign("val/").append(column.substr(kValidation.size()));
+  else
+    tag.assign(column.ends_with(kTime) ? "time/" : "train/").append(column);
+}
+
+double seconds_since_1970() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
 }  // namespace
 
 std::string metrics_csv_header() {
@@ -98,10 +122,29 @@ void append_metrics_json(std::string& out, const StepMetrics& metrics) {
   out += '\n';
 }
 
-MetricsWriter::MetricsWriter(const std::filesystem::path& jsonl, const std::filesystem::path& csv,
-                             Logger logger)
-    : jsonl_(jsonl), csv_(csv), logger_(std::move(logger)) {
+void set_metrics_event(tensorboard::Event& event, const StepMetrics& metrics) {
+  event.set_step(metrics.step);
+  tensorboard::Summary& summary = *event.mutable_summary();
+  summary.clear_value();
+  for (const Column& column : kColumns) {
+    if (column.name == "step") continue;  // the event's own
+    const auto value =
+        std::visit([&](auto member) { return scalar(metrics.*member); }, column.field);
+    if (!value) continue;
+    tensorboard::Summary::Value& entry = *summary.add_value();
+    set_tag(*entry.mutable_tag(), column.name);
+    entry.set_simple_value(static_cast<float>(*value));
+  }
+}
+
+MetricsWriter::MetricsWriter(const MetricsFiles& files, Logger logger)
+    : jsonl_(files.jsonl),
+      csv_(files.csv),
+      events_(files.events),
+      logger_(std::move(logger)),
+      event_(std::make_unique<tensorboard::Event>()) {
   append(csv_, metrics_csv_header() + '\n');
+  append(events_, event_file_opening(seconds_since_1970()));
 }
 
 MetricsWriter::~MetricsWriter() { finish(); }
@@ -109,6 +152,7 @@ MetricsWriter::~MetricsWriter() { finish(); }
 void MetricsWriter::step(const StepMetrics& metrics) {
   finish();
   held_ = metrics;
+  event_->set_wall_time(seconds_since_1970());
 }
 
 void MetricsWriter::evaluation(const EvaluationMetrics& metrics) {
@@ -116,6 +160,13 @@ void MetricsWriter::evaluation(const EvaluationMetrics& metrics) {
   held_->val_loss = metrics.loss;
   held_->val_top1 = metrics.top1;
   held_->val_top5 = metrics.top5;
+}
+
+void MetricsWriter::average_evaluation(const EvaluationMetrics& metrics) {
+  if (!held_) return;
+  held_->val_ema_loss = metrics.loss;
+  held_->val_ema_top1 = metrics.top1;
+  held_->val_ema_top5 = metrics.top5;
 }
 
 void MetricsWriter::finish() noexcept {
@@ -126,6 +177,10 @@ void MetricsWriter::finish() noexcept {
   row_.clear();
   append_metrics_csv(row_, *held_);
   append(csv_, row_);
+  set_metrics_event(*event_, *held_);
+  row_.clear();
+  append_event(row_, *event_);
+  append(events_, row_);
   held_.reset();
 }
 

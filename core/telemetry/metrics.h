@@ -1,9 +1,11 @@
-// metrics.jsonl and metrics.csv: one row per optimizer step in both, from one table of columns.
-// Rank 0's training loop writes them; a disk that fills up costs rows, never the training.
+// metrics.jsonl, metrics.csv and the TensorBoard event file: one row or event per optimizer step in
+// each, from one table of columns. Rank 0's training loop writes them; a disk that fills up costs
+// rows, never the training.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -12,6 +14,10 @@
 #include "core/base/log.h"
 
 namespace ddp {
+
+namespace tensorboard {
+class Event;
+}
 
 /// What is known of one optimizer step, summed or agreed over all ranks where that makes sense.
 /// Times are milliseconds of the step on the writing rank.
@@ -30,6 +36,8 @@ struct StepMetrics {
   std::optional<double> val_loss, val_top1,
       val_top5;          ///< of the evaluation that followed; fractions
   bool skipped = false;  ///< the update was not applied (--on-nan skip)
+  std::optional<double> val_ema_loss, val_ema_top1,
+      val_ema_top5;  ///< the same evaluation of the averaged weights
 };
 
 /// Figures of one evaluation; accuracies are fractions.
@@ -43,14 +51,20 @@ std::string metrics_csv_header();
 /// is unknown is null in JSON and empty in CSV. Numbers are in shortest round-trip form.
 void append_metrics_csv(std::string& out, const StepMetrics& metrics);
 void append_metrics_json(std::string& out, const StepMetrics& metrics);
+/// Makes `event` the scalars of all columns that are known: "train/loss", "time/data_ms",
+/// "val/top1". Its wall time stays. Allocates nothing for an event that held as many before.
+void set_metrics_event(tensorboard::Event& event, const StepMetrics& metrics);
+
+struct MetricsFiles {
+  std::filesystem::path jsonl, csv, events;
+};
 
 /// Holds the newest row back until the next one begins, so that an evaluation can still join it.
 /// After its first rows it allocates nothing.
 class MetricsWriter {
  public:
-  /// Creates or empties both files. Throws StorageError when they cannot be created.
-  MetricsWriter(const std::filesystem::path& jsonl, const std::filesystem::path& csv,
-                Logger logger);
+  /// Creates or empties the files. Throws StorageError when they cannot be created.
+  MetricsWriter(const MetricsFiles& files, Logger logger);
   MetricsWriter(MetricsWriter&&) = delete;
   ~MetricsWriter();  ///< as finish()
 
@@ -59,18 +73,21 @@ class MetricsWriter {
   /// Adds an evaluation to the row of the step it followed; one before the first step has no row
   /// and is dropped.
   void evaluation(const EvaluationMetrics& metrics);
+  /// Adds the same evaluation of the averaged weights.
+  void average_evaluation(const EvaluationMetrics& metrics);
   /// Writes the row held so far: call it when training ends, however it ends.
   void finish() noexcept;
-  /// A row could not be written. It was said once through the logger; both files stop at their last
+  /// A row could not be written. It was said once through the logger; all files stop at their last
   /// whole row.
   bool failed() const { return failed_; }
 
  private:
   void append(AppendFile& file, std::string_view row) noexcept;
 
-  AppendFile jsonl_, csv_;
+  AppendFile jsonl_, csv_, events_;
   Logger logger_;
   std::optional<StepMetrics> held_;
+  std::unique_ptr<tensorboard::Event> event_;  ///< of the row held; reused for every one
   std::string row_;
   bool failed_ = false;
 };

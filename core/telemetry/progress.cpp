@@ -21,9 +21,14 @@ std::string progress_line(const Progress& progress) {
       m.skipped ? "  (update skipped)" : "");
 }
 
-std::string evaluation_line(std::int64_t step, const EvaluationMetrics& metrics) {
-  return fmt::format("evaluation after step {}: loss {:.4f}, top-1 {:.2f} %, top-5 {:.2f} %", step,
-                     metrics.loss, 100 * metrics.top1, 100 * metrics.top5);
+std::string evaluation_text(const EvaluationMetrics& metrics) {
+  return fmt::format("loss {:.4f}, top-1 {:.2f} %, top-5 {:.2f} %", metrics.loss,
+                     100 * metrics.top1, 100 * metrics.top5);
+}
+
+std::string evaluation_line(std::int64_t step, const EvaluationMetrics& metrics,
+                            std::string_view what) {
+  return fmt::format("{} after step {}: {}", what, step, evaluation_text(metrics));
 }
 
 std::string two_column_table(const std::vector<std::pair<std::string, std::string>>& rows) {

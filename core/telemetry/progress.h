@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -28,8 +29,12 @@ struct Progress {
 /// as the total, so that lines stand below each other.
 std::string progress_line(const Progress& progress);
 
-/// "evaluation after step 468: loss 0.3512, top-1 87.53 %, top-5 99.61 %"
-std::string evaluation_line(std::int64_t step, const EvaluationMetrics& metrics);
+/// "loss 0.3512, top-1 87.53 %, top-5 99.61 %"
+std::string evaluation_text(const EvaluationMetrics& metrics);
+/// "evaluation after step 468: loss 0.3512, top-1 87.53 %, top-5 99.61 %"; of the averaged weights,
+/// "averaged weights after step 468: …".
+std::string evaluation_line(std::int64_t step, const EvaluationMetrics& metrics,
+                            std::string_view what = "evaluation");
 
 /// Names and values in two columns, indented, one pair a line: the start-up table.
 std::string two_column_table(const std::vector<std::pair<std::string, std::string>>& rows);

@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kEvents = "events.out.tfevents.";
+
 /// Whether a run writes a file of this name into this directory of its own ("", "logs", "weights").
 bool is_run_file(std::string_view directory, std::string name) {
   if (name.ends_with(".tmp"))
@@ -30,8 +32,10 @@ bool is_run_file(std::string_view directory, std::string name) {
         std::string_view(name).substr(prefix.size(), name.size() - prefix.size() - suffix.size());
     return digits.find_first_not_of("0123456789") == std::string_view::npos;
   }
-  const std::array files{run.config(),  run.environment(),   run.metrics_jsonl(), run.metrics_csv(),
-                         run.failure(), run.final_weights(), run.best_weights()};
+  if (directory.empty() && name.starts_with(kEvents)) return true;
+  const std::array files{run.config(),       run.environment(),    run.metrics_jsonl(),
+                         run.metrics_csv(),  run.failure(),        run.final_weights(),
+                         run.best_weights(), run.average_weights()};
   return std::ranges::find(files, fs::path(directory) / name) != files.end();
 }
 
@@ -124,6 +128,10 @@ RunDirectory make_default(const std::string& name) {
 
 fs::path RunDirectory::log(int rank) const {
   return root / "logs" / fmt::format("rank-{:03}.log", rank);
+}
+
+fs::path RunDirectory::events(std::time_t start, std::string_view host) const {
+  return root / fmt::format("{}{}.{}", kEvents, start, host);
 }
 
 std::string default_run_name(std::string_view model, std::time_t now) {

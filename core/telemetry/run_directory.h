@@ -17,10 +17,13 @@ struct RunDirectory {
   std::filesystem::path environment() const { return root / "environment.json"; }
   std::filesystem::path metrics_jsonl() const { return root / "metrics.jsonl"; }
   std::filesystem::path metrics_csv() const { return root / "metrics.csv"; }
+  /// Of the run that `host` started at `start`: events.out.tfevents.1764537600.node3
+  std::filesystem::path events(std::time_t start, std::string_view host) const;
   std::filesystem::path failure() const { return root / "failure.json"; }
   std::filesystem::path log(int rank) const;  ///< logs/rank-003.log
   std::filesystem::path final_weights() const { return root / "weights" / "final.safetensors"; }
   std::filesystem::path best_weights() const { return root / "weights" / "best.safetensors"; }
+  std::filesystem::path average_weights() const { return root / "weights" / "ema.safetensors"; }
 };
 
 struct RunDirectoryOptions {

@@ -10,8 +10,29 @@ std::string_view status_of(ExitCode exit) {
   return exit == ExitCode::kStopped ? "stopped" : "failed";
 }
 
+namespace {
+
+OrderedJson per_class_json(const RunSummary& s) {
+  OrderedJson classes = OrderedJson::array();
+  for (int label = 0; label < std::ssize(s.per_class); ++label) {
+    const ClassScore& score = s.per_class[static_cast<std::size_t>(label)];
+    const std::string name = class_name(s.class_names, label);
+    classes.push_back({{"class", label},
+                       {"name", name.empty() ? OrderedJson(nullptr) : OrderedJson(name)},
+                       {"samples", score.samples},
+                       {"correct", score.correct},
+                       {"recall", or_null(score.recall)},
+                       {"precision", or_null(score.precision)},
+                       {"confused_with", or_null(score.confused_with)},
+                       {"confused", score.confused}});
+  }
+  return classes;
+}
+
+}  // namespace
+
 std::string summary_json(const RunSummary& s) {
-  const OrderedJson json{
+  OrderedJson json{
       {"status", status_of(s.exit)},
       {"exit", static_cast<int>(s.exit)},
       {"run_dir", or_null(s.run_dir)},
@@ -21,7 +42,10 @@ std::string summary_json(const RunSummary& s) {
        {{"train_loss", or_null(s.final.train_loss)},
         {"val_loss", or_null(s.final.val_loss)},
         {"val_top1", or_null(s.final.val_top1)},
-        {"val_top5", or_null(s.final.val_top5)}}},
+        {"val_top5", or_null(s.final.val_top5)},
+        {"val_ema_loss", or_null(s.final.val_ema_loss)},
+        {"val_ema_top1", or_null(s.final.val_ema_top1)},
+        {"val_ema_top5", or_null(s.final.val_ema_top5)}}},
       {"best",
        {{"metric", or_null(s.best.metric)},
         {"value", or_null(s.best.value)},
@@ -33,7 +57,9 @@ std::string summary_json(const RunSummary& s) {
       {"peak_memory",
        {{"allocated_bytes", or_null(s.peak_memory.allocated_bytes)},
         {"reserved_bytes", or_null(s.peak_memory.reserved_bytes)}}},
+      {"early_stopped", s.early_stopped},
   };
+  if (!s.per_class.empty()) json["per_class"] = per_class_json(s);
   return to_text(json, -1);
 }
 

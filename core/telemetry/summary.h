@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/telemetry/confusion.h"
 
 namespace ddp {
 
@@ -21,6 +22,7 @@ struct RunSummary {
   double epochs = 0;       ///< passes over the training samples done
   struct Final {
     std::optional<double> train_loss, val_loss, val_top1, val_top5;  ///< accuracies are fractions
+    std::optional<double> val_ema_loss, val_ema_top1, val_ema_top5;  ///< of the averaged weights
   } final;
   struct Best {
     std::optional<std::string> metric;  ///< "val_top1"
@@ -34,6 +36,9 @@ struct RunSummary {
   struct PeakMemory {
     std::optional<std::uint64_t> allocated_bytes, reserved_bytes;
   } peak_memory;
+  std::vector<ClassScore> per_class;     ///< of eval --per-class; the key is left out without it
+  std::vector<std::string> class_names;  ///< of per_class; empty: unknown
+  bool early_stopped = false;            ///< finished by --early-stop
 };
 
 /// "finished", "stopped" or "failed".

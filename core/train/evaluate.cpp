@@ -1,9 +1,12 @@
 #include "core/train/evaluate.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <limits>
 #include <string>
+
+#include "core/ops/loss/loss.h"
 
 namespace ddp {
 namespace {
@@ -36,18 +39,34 @@ void upload(const MicroBatch& batch, Backend& backend, const Executor& executor)
   upload(batch.sample_ids, backend, executor.input(InputIndex::kSampleIds));
 }
 
-Evaluator::Evaluator(const Program& program, Backend& backend, const RunMemory& memory,
+Evaluator::Evaluator(const Program& program, Backend& backend, const MemoryMap& memory,
                      World& world, const Dataset& dataset, const Options& options)
     : backend_(backend),
       world_(world),
       dataset_(dataset),
       options_(options),
       batch_(program.options().evaluation_batch),
+      classes_(program.options().classes),
       state_(backend.allocate(sizeof(StepState))),
-      executor_(program.evaluation(), backend, memory.map().with(Region::kState, state_.data()),
-                nullptr) {}
+      executor_(program.evaluation(), backend, memory.with(Region::kState, state_.data()), nullptr),
+      predictions_(static_cast<std::size_t>(batch_)),
+      logits_(predictions_.size() * static_cast<std::size_t>(classes_)) {}
 
-Evaluation Evaluator::run() {
+void Evaluator::read_predictions() {
+  const TensorView view = executor_.output(OutputIndex::kPredictions);
+  backend_.download(predictions_.data(), view.data, view.bytes());
+}
+
+void Evaluator::read_logits() {
+  const TensorView view = executor_.output(OutputIndex::kLogits);
+  if (view.type.dtype == DType::kF64)
+    return backend_.download(logits_.data(), view.data, view.bytes());
+  std::vector<float> narrow(logits_.size());
+  backend_.download(narrow.data(), view.data, view.bytes());
+  std::ranges::copy(narrow, logits_.begin());
+}
+
+Evaluation Evaluator::run(const BatchObserver& observer) {
   StepState state;
   backend_.upload(state_.data(), &state, sizeof(state));
 
@@ -66,9 +85,27 @@ Evaluation Evaluator::run() {
                  .count = mine,
                  .threads = options_.loader_threads,
                  .depth = options_.prefetch});
+  std::vector<std::int64_t> by_class(2 * static_cast<std::size_t>(classes_));
+  const std::span<std::int64_t> labels = std::span(by_class).first(by_class.size() / 2);
+  const std::span<std::int64_t> predictions = std::span(by_class).last(by_class.size() / 2);
   for (std::int64_t i = 0; i < mine; ++i) {
-    upload(loader.next(), backend_, executor_);
+    const MicroBatch& batch = loader.next();
+    upload(batch, backend_, executor_);
     executor_.run();
+    read_predictions();
+    for (std::size_t item = 0; item < predictions_.size(); ++item) {
+      if (batch.weights[item] == 0) continue;
+      ++labels[static_cast<std::size_t>(batch.labels[item])];
+      if (predictions_[item] != kNoPrediction)
+        ++predictions[static_cast<std::size_t>(predictions_[item])];
+    }
+    if (!observer) continue;
+    read_logits();
+    observer({.labels = batch.labels,
+              .weights = batch.weights,
+              .sample_ids = batch.sample_ids,
+              .predictions = predictions_,
+              .logits = logits_});
   }
 
   backend_.download(&state, state_.data(), sizeof(state));
@@ -76,6 +113,7 @@ Evaluation Evaluator::run() {
       static_cast<std::int64_t>(state.weight_sum), static_cast<std::int64_t>(state.correct_top1),
       static_cast<std::int64_t>(state.correct_top5), static_cast<std::int64_t>(state.nonfinite)};
   world_.sum(counts);
+  world_.sum(by_class);
   const double loss = sum_in_rank_order(world_, state.loss_sum);
   const auto [samples, top1, top5, nonfinite] = counts;
   DDP_CHECK(samples == size, "evaluation saw {} of {} samples", samples, size);
@@ -83,7 +121,9 @@ Evaluation Evaluator::run() {
   return {.samples = samples,
           .loss = nonfinite > 0 ? std::numeric_limits<double>::quiet_NaN() : loss / n,
           .top1 = static_cast<double>(top1) / n,
-          .top5 = static_cast<double>(top5) / n};
+          .top5 = static_cast<double>(top5) / n,
+          .labels = {labels.begin(), labels.end()},
+          .predictions = {predictions.begin(), predictions.end()}};
 }
 
 }  // namespace ddp

@@ -136,6 +136,25 @@ void initialize_parameters(const Program& program, Backend& backend, const Memor
   }
 }
 
+MemoryMap averaged_weights(const Program& program, const MemoryMap& memory) {
+  std::byte* averages = memory.base(Region::kAverage);
+  return memory.with(Region::kParameters, averages)
+      .with(Region::kBuffers, averages + program.layout().bytes());
+}
+
+void start_averages(const Program& program, Backend& backend, const MemoryMap& memory) {
+  if (program.options().optimizer.ema == 0) return;
+  const MemoryMap averages = averaged_weights(program, memory);
+  std::vector<std::byte> bytes;
+  const auto copy = [&](Region region, std::size_t count) {
+    bytes.resize(count);
+    backend.download(bytes.data(), memory.base(region), count);
+    backend.upload(averages.base(region), bytes.data(), count);
+  };
+  copy(Region::kParameters, program.layout().bytes());
+  copy(Region::kBuffers, program.layout().statistics_bytes());
+}
+
 std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend,
                                            const MemoryMap& memory) {
   std::vector<NamedTensor> tensors(program.graph().parameters().size());

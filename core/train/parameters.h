@@ -17,6 +17,13 @@ namespace ddp {
 /// the buffers: running means start at 0, running variances at 1.
 void initialize_parameters(const Program& program, Backend& backend, const MemoryMap& memory);
 
+/// The memory of a program with EMA, with the averages in the place of the weights and running
+/// statistics: for evaluating and exporting them.
+MemoryMap averaged_weights(const Program& program, const MemoryMap& memory);
+
+/// Starts the averages as a copy of the weights; nothing without EMA.
+void start_averages(const Program& program, Backend& backend, const MemoryMap& memory);
+
 /// A parameter outside of the slab: file layout, own memory.
 struct NamedTensor {
   std::string name;

@@ -53,7 +53,7 @@ std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
 
 struct EvaluationGraph {
   std::unique_ptr<Graph> graph;
-  Value logits;
+  std::vector<ValueId> outputs;  ///< see OutputIndex
 };
 
 EvaluationGraph evaluation_graph(const ProgramOptions& options) {
@@ -63,8 +63,9 @@ EvaluationGraph evaluation_graph(const ProgramOptions& options) {
   const Value logits = options.model(*graph, model_inputs(images, in), /*training=*/false);
   score(softmax_cross_entropy(logits, in.labels, in.weights, {}), logits, in.labels, in.weights,
         /*exact=*/true);
+  const Value predictions = predict(logits);
   fuse_epilogues(*graph);
-  return {.graph = std::move(graph), .logits = logits};
+  return {.graph = std::move(graph), .outputs = {logits.id, predictions.id}};
 }
 
 /// The slab layout follows the training graph; the evaluation graph finds its parameters in it by
@@ -115,7 +116,7 @@ Program::Program(ProgramOptions options) : options_(std::move(options)) {
                                       .layout = &evaluation_layout,
                                       .backend = options_.backend,
                                       .kernels = options_.kernels},
-                                     {evaluation.logits.id});
+                                     evaluation.outputs);
   schedule_text_ = ddp::schedule_text(*train_graph_, layout_, plans(), options_.settings);
 }
 

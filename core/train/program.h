@@ -56,7 +56,8 @@ struct InputIndex {
 
 /// Positions of what the host may read in Plan::outputs of the evaluation plan.
 struct OutputIndex {
-  static constexpr std::size_t kLogits = 0;  ///< [N, classes], in compute dtype
+  static constexpr std::size_t kLogits = 0;       ///< [N, classes], in compute dtype
+  static constexpr std::size_t kPredictions = 1;  ///< [N] I32, see predict()
 };
 
 class Program {

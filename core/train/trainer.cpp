@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "core/telemetry/hints.h"
 #include "core/train/parameters.h"
 
 namespace ddp {
@@ -77,10 +78,15 @@ Trainer::Trainer(const Program& program, Backend& backend, const RunMemory& memo
   for (std::int64_t q = 0; q < std::min<std::int64_t>(accum, 3); ++q)
     executors_.push_back(std::make_unique<Executor>(program.micro_step(q == 2 ? accum - 1 : q),
                                                     backend, memory, communicator));
-  if (validation != nullptr)
-    evaluator_ = std::make_unique<Evaluator>(
-        program, backend, memory, world, *validation,
+  if (validation == nullptr) return;
+  const auto evaluator_of = [&](const MemoryMap& weights) {
+    return std::make_unique<Evaluator>(
+        program, backend, weights, world, *validation,
         Evaluator::Options{.loader_threads = options.loader_threads, .prefetch = options.prefetch});
+  };
+  evaluator_ = evaluator_of(memory);
+  if (program.options().optimizer.ema > 0)
+    average_evaluator_ = evaluator_of(averaged_weights(program, memory));
 }
 
 Executor& Trainer::executor(std::int64_t q) {
@@ -101,7 +107,7 @@ TrainResult Trainer::run() {
   TrainResult result;
   since_start_.lap();
   since_evaluation_.lap();
-  while (result.steps < options_.steps && !result.stopped) {
+  while (result.steps < options_.steps && !result.stopped && !result.early_stopped) {
     hooks_.on_step_begin(result.steps + 1);
     const StepReport report = train_step(loader, result.steps + 1);
     if (state_.diverged != 0) name_culprit(report.step);
@@ -115,14 +121,9 @@ TrainResult Trainer::run() {
     const bool due =
         options_.evaluate_every.steps > 0 && report.step % options_.evaluate_every.steps == 0;
     if (evaluator_ && (due || last || result.stopped || state_.evaluate_votes > 0)) {
-      const Evaluation evaluation = evaluate();
-      const bool best = better(evaluation, result.best_evaluation);
-      result.last_evaluation = evaluation;
-      if (best) {
-        result.best_evaluation = evaluation;
-        result.best_step = report.step;
-      }
-      hooks_.on_evaluation(report, evaluation, best);
+      evaluate(report, result);
+      result.early_stopped = !last && !result.stopped && options_.early_stop > 0 &&
+                             evaluations_since_best_ >= options_.early_stop;
     }
     if (options_.check_replicas_every > 0 && report.step % options_.check_replicas_every == 0)
       check_replicas(program_, backend_, memory_, world_);
@@ -168,10 +169,21 @@ void Trainer::write_votes(double stop, double evaluate) {
   backend_.upload(&device_state_->evaluate_votes, &evaluate, sizeof(evaluate));
 }
 
-Evaluation Trainer::evaluate() {
+void Trainer::evaluate(const StepReport& report, TrainResult& result) {
   const Evaluation evaluation = evaluator_->run();
+  const bool best = better(evaluation, result.best_evaluation);
+  result.last_evaluation = evaluation;
+  evaluations_since_best_ = best ? 0 : evaluations_since_best_ + 1;
+  if (best) {
+    result.best_evaluation = evaluation;
+    result.best_step = report.step;
+  }
+  hooks_.on_evaluation(report, evaluation, best);
+  if (average_evaluator_) {
+    result.last_average_evaluation = average_evaluator_->run();
+    hooks_.on_average_evaluation(report, *result.last_average_evaluation);
+  }
   since_evaluation_.lap();
-  return evaluation;
 }
 
 void Trainer::name_culprit(std::int64_t step) {
@@ -196,10 +208,8 @@ void Trainer::name_culprit(std::int64_t step) {
            .code = ExitCode::kDiverged,
            .sentence = fmt::format("step {}: the loss or the gradient is not finite; the first bad "
                                    "tensor is {} on rank {}. The weights are "
-                                   "those of step {}. Try a lower --lr, --clip-norm 1 or a longer "
-                                   "--warmup, or --on-nan skip to leave such "
-                                   "steps out",
-                                   step, name, rank, step - 1)});
+                                   "those of step {}. {}",
+                                   step, name, rank, step - 1, divergence_advice(step))});
   throw AgreedFailure(
       {.rank = kAllRanks,
        .code = ExitCode::kDiverged,

@@ -24,6 +24,7 @@ struct TrainerOptions {
   std::int64_t stop_at_step = 0;          ///< 0: never
   double max_seconds = 0;                 ///< 0: no limit
   std::int64_t check_replicas_every = 0;  ///< steps; 0: never
+  std::int64_t early_stop = 0;  ///< finish after so many evaluations without a best; 0: never
   int loader_threads = 1, prefetch = 4;
 };
 
@@ -48,6 +49,9 @@ struct TrainerHooks {
   /// After an evaluation; `best` when its top-1 is the highest so far (NaN never is).
   std::function<void(const StepReport&, const Evaluation&, bool best)> on_evaluation =
       [](const StepReport&, const Evaluation&, bool) {};
+  /// After on_evaluation, of a program with EMA: the figures of the averaged weights.
+  std::function<void(const StepReport&, const Evaluation&)> on_average_evaluation =
+      [](const StepReport&, const Evaluation&) {};
   /// This rank wants to stop: set by a signal.
   const std::atomic<bool>* stop_requested = nullptr;
 };
@@ -56,9 +60,11 @@ struct TrainResult {
   std::int64_t steps = 0;
   double epochs = 0;
   bool stopped = false;  ///< before the last step, by signal, --stop-at-step or --max-time
+  bool early_stopped = false;  ///< before the last step, by --early-stop
   double train_loss =
       0;  ///< mean over the samples of the last epoch's worth of steps (fewer if fewer were run)
   std::optional<Evaluation> last_evaluation, best_evaluation;
+  std::optional<Evaluation> last_average_evaluation;  ///< of a program with EMA
   std::int64_t best_step = 0;
   double samples_per_second =
       0;                  ///< training only, first steps left out as warm-up where there are enough
@@ -79,7 +85,7 @@ class Trainer {
   StepReport train_step(Loader& loader, std::int64_t step);
   void write_votes(double stop, double evaluate);
   [[noreturn]] void name_culprit(std::int64_t step);
-  Evaluation evaluate();
+  void evaluate(const StepReport& report, TrainResult& result);
   Executor& executor(std::int64_t q);
   bool wants_stop(std::int64_t step) const;
 
@@ -93,7 +99,8 @@ class Trainer {
   Sampler sampler_;
   SampleIndex index_;
   std::vector<std::unique_ptr<Executor>> executors_;  ///< first, inner, last; or the only one
-  std::unique_ptr<Evaluator> evaluator_;
+  std::unique_ptr<Evaluator> evaluator_, average_evaluator_;  ///< the latter with EMA only
+  std::int64_t evaluations_since_best_ = 0;
   StepState* device_state_;
   StepState state_;  ///< host copy of the last step
   Stopwatch since_start_, since_evaluation_;

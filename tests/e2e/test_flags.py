@@ -214,9 +214,10 @@ class TrainFlags(FlagTests):
     # Optimizer
 
     def test_optimizer(self):
-        self.assert_changes_losses({"optimizer": "sgd"}, {"optimizer": "adamw"}, first_step=False)
-        self.assertEqual(max(self.column("lr", "run0")), 0.1)
-        self.assertEqual(max(self.column("lr", "run1")), 0.001)
+        rates = {"sgd": 0.1, "lars": 1, "adamw": 0.001, "lion": 0.0003}
+        self.assert_changes_losses(*({"optimizer": kind} for kind in rates), first_step=False)
+        for i, rate in enumerate(rates.values()):
+            self.assertEqual(max(self.column("lr", f"run{i}")), rate)
 
     def test_lr(self):
         self.train(lr=0.03, schedule="constant", warmup="off")
@@ -234,12 +235,21 @@ class TrainFlags(FlagTests):
                                    common={"optimizer": "adamw"}, first_step=False)
 
     def test_beta2(self):
-        self.assert_changes_losses({"beta2": 0.999}, {"beta2": 0.5},
-                                   common={"optimizer": "adamw"}, first_step=False)
+        for optimizer, default in (("adamw", 0.999), ("lion", 0.99)):
+            self.assert_changes_losses({"beta2": default}, {"beta2": 0.5}, first_step=False,
+                                       common={"optimizer": optimizer, "overwrite": True})
+            self.assertEqual(self.losses_with("unset", optimizer=optimizer, overwrite=True),
+                             self.losses("run0"))
 
     def test_eps(self):
         self.assert_changes_losses({"eps": 1e-8}, {"eps": 1},
                                    common={"optimizer": "adamw"}, first_step=False)
+        self.assertIn('--eps 1 does nothing beside optimizer "sgd"',
+                      self.train(eps=1, out="sgd").stderr)
+
+    def test_lars_trust(self):
+        self.assert_changes_losses({}, {"lars_trust": 0.01}, common={"optimizer": "lars"},
+                                   first_step=False)
 
     def test_weight_decay(self):
         self.assert_changes_losses({"weight_decay": 0}, {"weight_decay": 0.5}, first_step=False)
@@ -256,7 +266,11 @@ class TrainFlags(FlagTests):
 
     def test_schedule(self):
         heights = {"constant": lambda t: 1, "linear": lambda t: 1 - t,
-                   "cosine": lambda t: (1 + math.cos(math.pi * t)) / 2}
+                   "cosine": lambda t: (1 + math.cos(math.pi * t)) / 2,
+                   "one-cycle": lambda t: (1 + math.cos(math.pi * t)) / 2,
+                   "polynomial": lambda t: (1 - t) ** 2,
+                   "step": lambda t: 0.1 ** (t * 6 // 2),
+                   "multistep": lambda t: 0.1 ** ((t >= 1 / 2) + (t >= 5 / 6))}
         for kind, height in heights.items():
             self.train(schedule=kind, warmup="off", out=kind)
             self.assert_same_numbers(self.column("lr", kind),
@@ -265,6 +279,25 @@ class TrainFlags(FlagTests):
     def test_warmup(self):
         self.train(warmup=4, schedule="constant")
         self.assert_same_numbers(self.column("lr"), [0.025, 0.05, 0.075, 0.1, 0.1, 0.1], 1e-15)
+        self.train(schedule="one-cycle", out="one-cycle")
+        self.assert_same_numbers(self.column("lr", "one-cycle")[:3], [0.004, 0.052, 0.1], 1e-15)
+
+    def test_step_every(self):
+        self.train(schedule="step", step_every=4, warmup="off")
+        self.assert_same_numbers(self.column("lr"), [0.1] * 4 + [0.01] * 2, 1e-15)
+
+    def test_milestones(self):
+        self.train(schedule="multistep", milestones="2,0.5,5", warmup="off")
+        self.assert_same_numbers(self.column("lr"), [0.1, 0.1, 0.01, 1e-3, 1e-3, 1e-4], 1e-15)
+
+    def test_gamma(self):
+        self.train(schedule="step", step_every=2, gamma=0.5, warmup="off")
+        self.assert_same_numbers(self.column("lr"), [0.1] * 2 + [0.05] * 2 + [0.025] * 2, 1e-15)
+
+    def test_power(self):
+        self.train(schedule="polynomial", power=0.5, warmup="off")
+        self.assert_same_numbers(self.column("lr"), [0.1 * (1 - step / 6) ** 0.5
+                                                     for step in range(6)], 1e-15)
 
     def test_min_lr(self):
         self.train(min_lr=0.04, schedule="linear", warmup="off")
@@ -273,6 +306,26 @@ class TrainFlags(FlagTests):
 
     def test_label_smoothing(self):
         self.assert_changes_losses({}, {"label_smoothing": 0.2})
+
+    def test_ema(self):
+        self.train(out="without")
+        result = self.train(ema=0.5, eval_every=3, ranks=2)
+        final = result.summary["final"]
+        for row in self.metrics():
+            self.assertEqual(row["val_ema_loss"] != "", row["step"] in ("3", "6"))
+        self.assertEqual(final["val_ema_loss"], float(self.metrics()[-1]["val_ema_loss"]))
+        self.assertNotEqual(final["val_ema_loss"], final["val_loss"])
+        # What was evaluated is what is saved.
+        scores = self.evaluate(self.weights_path(which="ema")).summary
+        for figure in ("loss", "top1", "top5"):
+            self.assertEqual(final[f"val_ema_{figure}"], scores[f"val_{figure}"])
+        self.assertIn("averaged weights after step 6: loss", result.stderr)
+
+        # The weights themselves are what they are without.
+        self.train(ema=0.5, out="alone")
+        self.assertEqual(self.weights_path("alone").read_bytes(),
+                         self.weights_path("without").read_bytes())
+        self.assertFalse(self.weights_path("without", "ema").exists())
 
     # Run
 
@@ -306,6 +359,19 @@ class TrainFlags(FlagTests):
         for every, steps in (("2", [2, 4, 6]), ("0.5", [3, 6]), ("off", [6])):
             self.train(eval_every=every, out="every" + every)
             self.assertEqual(self.evaluated_steps("every" + every), steps)
+
+    def test_early_stop(self):
+        # At learning rate 0 no evaluation is better than the first.
+        for ranks in (None, 2):
+            out = f"ranks{ranks}"
+            result = self.train(lr=0, eval_every=1, early_stop=2, ranks=ranks, out=out)
+            self.assertEqual((result.summary["status"], result.summary["steps"]), ("finished", 3))
+            self.assertTrue(result.summary["early_stopped"])
+            self.assertIn("--early-stop: val_top1 has not risen in 2 evaluations", result.stderr)
+            self.assertTrue(self.weights_path(out).exists())
+        self.assertFalse(self.train(lr=0, eval_every=1).summary["early_stopped"])
+        self.assertIn("--early-stop 2 needs evaluations",
+                      self.train(code=2, eval_every="off", early_stop=2, out="off").stderr)
 
     def test_log_every(self):
         for every, lines in (("1", 6), ("4", 2), ("off", 0)):
@@ -477,10 +543,11 @@ OTHER_VALUES = {
     "synthetic_image": "3x32x32", "global_batch": 48,
     "micro_batch": 8, "accum": 2, "epochs": 3, "steps": 5, "max_time": "15m", "stop_at_step": 4,
     "optimizer": "adamw", "lr": 0.25, "momentum": 0.5, "nesterov": False, "beta1": 0.5,
-    "beta2": 0.5, "eps": 0.001, "weight_decay": 0.01, "decay": "all", "clip_norm": 2,
-    "schedule": "linear", "warmup": "2ep", "min_lr": 0.01, "label_smoothing": 0.125,
+    "beta2": 0.5, "eps": 0.001, "lars_trust": 0.01, "weight_decay": 0.01, "decay": "all",
+    "clip_norm": 2, "schedule": "linear", "warmup": "2ep", "min_lr": 0.01, "step_every": "2ep",
+    "milestones": "1ep,0.5", "gamma": 0.5, "power": 1.5, "label_smoothing": 0.125, "ema": 0.99,
     "out": "there", "overwrite": True, "seed": 7, "deterministic": True, "eval_every": "500",
-    "log_every": "15m", "on_nan": "skip", "check_replicas": 3, "device": "cpu",
+    "early_stop": 3, "log_every": "15m", "on_nan": "skip", "check_replicas": 3, "device": "cpu",
     "precision": "fp64", "threads": 5, "keep_binding": True, "bucket_mb": 100, "overlap": "off",
     "recompute": "block",
 }
@@ -521,11 +588,12 @@ class PlanFlags(FlagTests):
     NOT_IN_THE_PLAN = {
         "data", "limit_train", "limit_val", "last_batch", "loader_threads", "prefetch",
         "synthetic_train", "synthetic_val", "epochs", "steps", "max_time", "stop_at_step", "warmup",
-        "out", "overwrite", "deterministic", "eval_every", "log_every", "check_replicas", "device",
-        "keep_binding"}
+        "step_every", "milestones", "early_stop", "out", "overwrite", "deterministic", "eval_every",
+        "log_every", "check_replicas", "device", "keep_binding"}
     # What some flags need beside them to have an effect.
     BESIDE = {"beta1": {"optimizer": "adamw"}, "beta2": {"optimizer": "adamw"},
-              "eps": {"optimizer": "adamw"}, "recompute": {"model": "resnet18"}, "synthetic_image": {"data": "synthetic"},
+              "eps": {"optimizer": "adamw"}, "lars_trust": {"optimizer": "lars"},
+              "recompute": {"model": "resnet18"}, "synthetic_image": {"data": "synthetic"},
               "stem": {"model": "resnet18", "data": "synthetic", "synthetic_image": "3x32x32"}}
 
     def plan(self, *arguments):
@@ -538,7 +606,7 @@ class PlanFlags(FlagTests):
     def test_each_flag_changes_the_plan_or_is_known_not_to(self):
         listed = {flag for flag in listed_flags(self.ddptrain("plan", "--help").stdout)
                   if not flag.startswith("no_")}
-        self.assertEqual(listed, set(OTHER_VALUES) | {"help", "config", "ranks", "json"})
+        self.assertEqual(listed, set(OTHER_VALUES) | {"help", "config", "ranks", "json", "dump_model"})
         for name, value in OTHER_VALUES.items():
             with self.subTest(flag=name):
                 flag = flag_with_value(name, value)

@@ -3,20 +3,13 @@
 
 #include "core/backend/cpu/parallel.h"
 #include "core/graph/op_definition.h"
+#include "core/ops/rows.h"
 
 namespace ddp {
 namespace {
 
-/// A tensor as a matrix of pixels (or samples) by channels.
-struct Extents {
-  std::int64_t rows, channels;
-};
-Extents extents_of(const TensorType& type) {
-  return {type.elements() / type.shape[-1], type.shape[-1]};
-}
-
 template <class T>
-Kernel forward(Extents x_extents, int threads) {
+Kernel forward(RowExtents x_extents, int threads) {
   return {.run = [=](const KernelArgs& args) {
     const auto [rows, channels] = x_extents;
     const T* x = args.inputs[0].as<T>();
@@ -63,7 +56,7 @@ void sum_group(std::int64_t rows, std::int64_t channels, std::int64_t columns, c
 /// db, and with Masked also dz. Each thread sums its rows in the workspace; then threads are added
 /// in their order.
 template <class T, bool Masked>
-Kernel backward(Extents dy_extents, int threads) {
+Kernel backward(RowExtents dy_extents, int threads) {
   const auto parts = std::min<std::int64_t>(threads, dy_extents.rows);
   const auto run = [=](const KernelArgs& args) {
     const auto [rows, channels] = dy_extents;
@@ -90,11 +83,11 @@ Kernel backward(Extents dy_extents, int threads) {
     }
   };
   return {.run = run,
-          .workspace_bytes = static_cast<std::size_t>(parts * dy_extents.channels) * sizeof(T)};
+          .workspace_bytes = static_cast<std::size_t>(parts * dy_extents.columns) * sizeof(T)};
 }
 
 Kernel bias_factory(const OpSignature& s, const KernelContext& context) {
-  const Extents x = extents_of(s.inputs[0]);
+  const RowExtents x = row_extents(s.inputs[0]);
   return s.inputs[0].dtype == DType::kF64 ? forward<double>(x, context.threads)
                                           : forward<float>(x, context.threads);
 }
@@ -102,7 +95,7 @@ DDP_REGISTER_CPU_KERNEL("bias", bias_factory);
 
 template <bool Masked>
 Kernel backward_factory(const OpSignature& s, const KernelContext& context) {
-  const Extents dy = extents_of(s.inputs[0]);
+  const RowExtents dy = row_extents(s.inputs[0]);
   return s.inputs[0].dtype == DType::kF64 ? backward<double, Masked>(dy, context.threads)
                                           : backward<float, Masked>(dy, context.threads);
 }

@@ -3,6 +3,7 @@
 #include "core/ops/dropout/dropout.h"
 
 #include "core/graph/differentiate.h"
+#include "core/ops/op_name.h"
 
 namespace ddp {
 namespace {
@@ -40,8 +41,7 @@ DDP_REGISTER_OP(kDropout);
 Value dropout(Value x, Value sample_ids, const DropoutOptions& options) {
   if (options.probability == 0) return x;
   Graph& graph = *x.graph;
-  const std::string name = options.name.empty() ? graph.unique_name("dropout") : options.name;
-  return graph.add("dropout", name, {x, sample_ids},
+  return graph.add("dropout", op_name(graph, options.name, "dropout"), {x, sample_ids},
                    {{"probability", options.probability},
                     {"instance", options.instance},
                     {"seed", static_cast<std::int64_t>(options.seed)}});

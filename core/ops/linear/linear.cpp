@@ -1,10 +1,10 @@
 #include "core/ops/linear/linear.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include "core/graph/differentiate.h"
 #include "core/ops/bias/bias.h"
+#include "core/ops/reshape/reshape.h"
 
 namespace ddp {
 namespace {
@@ -71,23 +71,13 @@ const OpDefinition kLinearBackwardWeight{
 };
 DDP_REGISTER_OP(kLinearBackwardWeight);
 
-/// Element-wise ops (dropout, relu) leave every column where it is.
-bool is_element_wise(const Op& op) {
-  return std::ranges::any_of(op.definition->in_place, [](const InPlace& pair) {
-    return pair.input == 0 && pair.output == 0;
-  });
-}
-
 // Behind a flattened image, columns stand in the order H, W, C in memory and C, H, W in files.
 FileLayout file_layout(Value x, const Shape& weight) {
-  const Graph& graph = *x.graph;
-  OpId producer = graph.value(x.id).producer;
-  while (producer.valid() && is_element_wise(graph.op(producer)))
-    producer = graph.value(graph.op(producer).inputs[0]).producer;
-  if (!producer.valid() || !graph.op(producer).definition->is_view) return {};
-  const Shape& image = graph.value(graph.op(producer).inputs[0]).type.shape;
-  if (image.rank() != 4) return {};
-  return {.view = {weight[0], image[1], image[2], image[3]}, .order = {0, 3, 1, 2}, .file = weight};
+  const std::optional<Shape> image = flattened_image(x);
+  if (!image) return {};
+  return {.view = {weight[0], (*image)[1], (*image)[2], (*image)[3]},
+          .order = {0, 3, 1, 2},
+          .file = weight};
 }
 
 }  // namespace
@@ -97,9 +87,9 @@ Value linear(Value x, const Linear& layer) {
       x.shape().rank() == 2 ? x.shape()[1] : 1;  // infer reports another rank
   const Shape shape{layer.units, features};
   const double bound = 1 / std::sqrt(static_cast<double>(features));
-  const FileLayout file = x.shape().rank() == 2 ? file_layout(x, shape) : FileLayout{};
-  const Value w = x.graph->parameter(layer.name + ".weight", shape,
-                                     {.kind = Init::Kind::kUniform, .scale = bound}, file);
+  const Value w =
+      x.graph->parameter(layer.name + ".weight", shape,
+                         {.kind = Init::Kind::kUniform, .scale = bound}, file_layout(x, shape));
   const Value y = x.graph->add("linear", layer.name, {x, w});
   return layer.bias ? bias(y, layer.name) : y;
 }

@@ -25,4 +25,11 @@ Value softmax_cross_entropy(Value logits, Value labels, Value weights,
 /// so that the sum is exact, and independent of order and ranks, while it stays below 2^25.
 void score(Value losses, Value logits, Value labels, Value weights, bool exact);
 
+/// What predict() says of a sample with a NaN among its logits.
+inline constexpr std::int32_t kNoPrediction = -1;
+
+/// The class with the largest logit, the lowest of equal ones: [N] I32 of logits [N, C]. It is the
+/// label exactly for the samples that score() counts as correct_top1.
+Value predict(Value logits);
+
 }  // namespace ddp

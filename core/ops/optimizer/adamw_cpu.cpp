@@ -33,7 +33,8 @@ Kernel adamw(std::int64_t elements, std::vector<OptimizerSegment> segments,
                   threads](const KernelArgs& args) {
     const StepState& state = *args.state;
     if (state.skip != 0) return;
-    const double lr = state.learning_rate, t = static_cast<double>(state.update);
+    const double t = static_cast<double>(state.update);
+    const double correction = 1 - std::pow(options.beta1, t);
     const AdamFactors<T> factors{
         .scale = static_cast<T>(state.gradient_scale),
         .beta1 = static_cast<T>(options.beta1),
@@ -42,7 +43,7 @@ Kernel adamw(std::int64_t elements, std::vector<OptimizerSegment> segments,
         .rest2 = static_cast<T>(1 - options.beta2),
         .eps = static_cast<T>(options.eps),
         .keep = 1,
-        .step = static_cast<T>(lr / (1 - std::pow(options.beta1, t))),
+        .step = 0,
         .root = static_cast<T>(1 / std::sqrt(1 - std::pow(options.beta2, t)))};
     const T* gradient = args.inputs[0].as<T>();
     T* parameter = args.outputs[0].as<T>();
@@ -52,7 +53,9 @@ Kernel adamw(std::int64_t elements, std::vector<OptimizerSegment> segments,
       for_each_overlap(segments, begin, end,
                        [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
                          AdamFactors<T> f = factors;
+                         const double lr = state.learning_rate * segment.lr_scale;
                          f.keep = static_cast<T>(1 - lr * segment.weight_decay);
+                         f.step = static_cast<T>(lr / correction);
                          update(f, to - from, gradient + from, parameter + from, first + from,
                                 second + from);
                        });

@@ -40,14 +40,23 @@ const OpDefinition kFinishStep{
     .name = "finish_step", .infer = no_outputs, .cost = update_cost<2>, .has_side_effect = true};
 const OpDefinition kSgd{
     .name = "sgd", .infer = no_outputs, .cost = update_cost<8>, .has_side_effect = true};
+const OpDefinition kLars{
+    .name = "lars", .infer = no_outputs, .cost = update_cost<12>, .has_side_effect = true};
 const OpDefinition kAdamW{
     .name = "adamw", .infer = no_outputs, .cost = update_cost<15>, .has_side_effect = true};
+const OpDefinition kLion{
+    .name = "lion", .infer = no_outputs, .cost = update_cost<10>, .has_side_effect = true};
+const OpDefinition kEma{
+    .name = "ema", .infer = no_outputs, .cost = update_cost<3>, .has_side_effect = true};
 
 DDP_REGISTER_OP(kBeginStep);
 DDP_REGISTER_OP(kCommit);
 DDP_REGISTER_OP(kFinishStep);
 DDP_REGISTER_OP(kSgd);
+DDP_REGISTER_OP(kLars);
 DDP_REGISTER_OP(kAdamW);
+DDP_REGISTER_OP(kLion);
+DDP_REGISTER_OP(kEma);
 
 }  // namespace
 
@@ -64,13 +73,26 @@ Attributes finish_step_attributes(const FinishStepOptions& options) {
           {"lr", options.schedule.lr},
           {"min_lr", options.schedule.min_lr},
           {"warmup_updates", static_cast<std::int64_t>(options.schedule.warmup_updates)},
-          {"total_updates", static_cast<std::int64_t>(options.schedule.total_updates)}};
+          {"total_updates", static_cast<std::int64_t>(options.schedule.total_updates)},
+          {"step_every", static_cast<std::int64_t>(options.schedule.step_every)},
+          {"gamma", options.schedule.gamma},
+          {"milestones", std::vector<double>(options.schedule.milestones.begin(),
+                                             options.schedule.milestones.begin() +
+                                                 options.schedule.milestone_count)},
+          {"power", options.schedule.power}};
 }
 
 Attributes sgd_attributes(const SgdOptions& options,
                           const std::vector<OptimizerSegment>& segments) {
   return {{"momentum", options.momentum},
           {"nesterov", std::int64_t{options.nesterov}},
+          {"segments", segments_attribute(segments)}};
+}
+
+Attributes lars_attributes(const LarsOptions& options,
+                           const std::vector<OptimizerSegment>& segments) {
+  return {{"momentum", options.momentum},
+          {"trust", options.trust},
           {"segments", segments_attribute(segments)}};
 }
 
@@ -81,5 +103,14 @@ Attributes adamw_attributes(const AdamWOptions& options,
           {"eps", options.eps},
           {"segments", segments_attribute(segments)}};
 }
+
+Attributes lion_attributes(const LionOptions& options,
+                           const std::vector<OptimizerSegment>& segments) {
+  return {{"beta1", options.beta1},
+          {"beta2", options.beta2},
+          {"segments", segments_attribute(segments)}};
+}
+
+Attributes ema_attributes(double decay) { return {{"decay", decay}}; }
 
 }  // namespace ddp

@@ -1,15 +1,18 @@
-// The ops of an optimizer step on the flat slabs: begin_step, commit, finish_step and sgd or adamw.
-// They are no part of a model graph: the plan writer makes their signatures from the attributes
-// here and from slab types, in that order in a step. What they compute from summed gradients is the
-// same on all ranks, for any number of threads.
+// The ops of an optimizer step on the flat slabs: begin_step, commit, finish_step, one update (sgd,
+// lars, adamw or lion) and ema. They are no part of a model graph: the plan writer makes their
+// signatures from the attributes here and from slab types, in that order in a step. What they
+// compute from summed gradients is the same on all ranks, for any number of threads.
 //
-//   op          inputs                  outputs
-//   begin_step  none                    none         clears the sums of StepState (not stop_votes),
-//   counts the step commit      gradient contributions  slab ranges  stores or adds each
-//   contribution finish_step gradient slab           none         norm, clipping, learning rate,
-//   skip and diverged of StepState sgd         gradient slab           parameters, momentum (read
-//   and written) adamw       gradient slab           parameters, first moment, second moment (read
-//   and written)
+//   op           inputs                  outputs
+//   begin_step   none                    none: clears the sums of StepState (not the votes), counts
+//                                        the step
+//   commit       gradient contributions  slab ranges: stores or adds each contribution
+//   finish_step  gradient slab           none: norm, clipping, learning rate, skip and diverged of
+//                                        StepState
+//   sgd, lars    gradient slab           parameters, momentum (read and written)
+//   adamw        gradient slab           parameters, first and second moment (read and written)
+//   lion         gradient slab           parameters, momentum (read and written)
+//   ema          a slab                  its moving average (read and written)
 #pragma once
 
 #include <cstddef>
@@ -38,10 +41,12 @@ struct FinishStepOptions {
 Attributes finish_step_attributes(const FinishStepOptions& options);
 
 /// One parameter in the slabs: elements [begin, end). Elements outside of all segments are padding
-/// and never touched.
+/// and never touched by updates.
 struct OptimizerSegment {
   std::size_t begin = 0, end = 0;
   double weight_decay = 0;
+  double lr_scale = 1;  ///< factor of the learning rate
+  bool adapt = true;    ///< lars adapts the learning rate to this parameter's norms
 };
 
 struct SgdOptions {
@@ -52,6 +57,15 @@ struct SgdOptions {
 /// d + momentum · m : m). The momentum slab starts as zero.
 Attributes sgd_attributes(const SgdOptions& options, const std::vector<OptimizerSegment>& segments);
 
+struct LarsOptions {
+  double momentum = 0.9, trust = 0.001;
+};
+/// You, Gitman and Ginsburg, "Large Batch Training of Convolutional Networks", 2017: sgd without
+/// Nesterov whose d = g + decay · p is multiplied by trust · |p| / (|g| + decay · |p|), norms over
+/// one segment; by 1 where a norm is 0 and in segments that do not adapt.
+Attributes lars_attributes(const LarsOptions& options,
+                           const std::vector<OptimizerSegment>& segments);
+
 struct AdamWOptions {
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
 };
@@ -59,5 +73,18 @@ struct AdamWOptions {
 /// bias correction, whose t is StepState::update. Both moment slabs start as zero.
 Attributes adamw_attributes(const AdamWOptions& options,
                             const std::vector<OptimizerSegment>& segments);
+
+struct LionOptions {
+  double beta1 = 0.9, beta2 = 0.99;
+};
+/// Chen et al., "Symbolic Discovery of Optimization Algorithms", 2023: decay of p by lr · decay,
+/// then p -= lr · sign(beta1 · m + (1 - beta1) · g), with sign(0) = 0, and m = beta2 · m + (1 -
+/// beta2) · g.
+Attributes lion_attributes(const LionOptions& options,
+                           const std::vector<OptimizerSegment>& segments);
+
+/// average += (1 - d) · (value - average) with d = min(decay, (1 + u) / (10 + u)) after u updates,
+/// so that the first updates do not drag the start along. Nothing when StepState::skip is set.
+Attributes ema_attributes(double decay);
 
 }  // namespace ddp

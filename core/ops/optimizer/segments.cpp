@@ -1,30 +1,37 @@
 #include "core/ops/optimizer/segments.h"
 
 namespace ddp {
+namespace {
+
+constexpr std::size_t kNumbers = 5;  // of a segment
+
+}  // namespace
 
 Attribute segments_attribute(const std::vector<OptimizerSegment>& segments) {
   std::vector<double> flat;
   for (const OptimizerSegment& segment : segments)
     flat.insert(flat.end(), {static_cast<double>(segment.begin), static_cast<double>(segment.end),
-                             segment.weight_decay});
+                             segment.weight_decay, segment.lr_scale, segment.adapt ? 1.0 : 0.0});
   return flat;
 }
 
 std::vector<OptimizerSegment> segments_from(const Attributes& attributes, std::int64_t elements) {
   const std::vector<double>& flat = attributes.list("segments");
-  DDP_CHECK(flat.size() % 3 == 0, "a segment table has {} numbers, not a multiple of three",
-            flat.size());
+  DDP_CHECK(flat.size() % kNumbers == 0, "a segment table has {} numbers, not a multiple of {}",
+            flat.size(), kNumbers);
   std::vector<OptimizerSegment> segments;
   double last_end = 0;
-  for (std::size_t i = 0; i < flat.size(); i += 3) {
+  for (std::size_t i = 0; i < flat.size(); i += kNumbers) {
     DDP_CHECK(flat[i] >= last_end && flat[i + 1] >= flat[i] &&
                   flat[i + 1] <= static_cast<double>(elements),
-              "segment {} is elements [{}, {}) of a slab of {}, the one before ends at {}", i / 3,
-              flat[i], flat[i + 1], elements, last_end);
+              "segment {} is elements [{}, {}) of a slab of {}, the one before ends at {}",
+              i / kNumbers, flat[i], flat[i + 1], elements, last_end);
     last_end = flat[i + 1];
     segments.push_back({.begin = static_cast<std::size_t>(flat[i]),
                         .end = static_cast<std::size_t>(flat[i + 1]),
-                        .weight_decay = flat[i + 2]});
+                        .weight_decay = flat[i + 2],
+                        .lr_scale = flat[i + 3],
+                        .adapt = flat[i + 4] != 0});
   }
   return segments;
 }

@@ -11,8 +11,8 @@
 
 namespace ddp {
 
-/// Segment table as the attribute "segments": begin, end and weight decay of each, flattened (exact
-/// up to 2^53).
+/// Segment table as the attribute "segments": the members of each segment in their order, flattened
+/// (exact up to 2^53).
 Attribute segments_attribute(const std::vector<OptimizerSegment>& segments);
 /// Reads it back; throws InternalError when segments overlap, are not in order, or end behind
 /// `elements`.

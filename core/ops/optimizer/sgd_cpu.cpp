@@ -1,52 +1,35 @@
 #include "core/backend/cpu/parallel.h"
 #include "core/ops/optimizer/segments.h"
+#include "core/ops/optimizer/sgd_update.h"
 
 namespace ddp {
 namespace {
 
-/// What all elements of a segment share: p -= of_gradient · d + of_momentum · m.
-template <class T>
-struct SgdFactors {
-  T scale, decay, momentum, of_gradient, of_momentum;
-};
-
-// Factors come by value: in registers, they cannot be suspected to change with each store.
-template <class T>
-void update(const SgdFactors<T> f, std::int64_t n, const T* __restrict gradient,
-            T* __restrict parameter, T* __restrict momentum) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T d = gradient[i] * f.scale + f.decay * parameter[i];
-    momentum[i] = f.momentum * momentum[i] + d;
-    parameter[i] -= f.of_gradient * d + f.of_momentum * momentum[i];
-  }
-}
-
 template <class T>
 Kernel sgd(std::int64_t elements, std::vector<OptimizerSegment> segments, const SgdOptions& options,
            int threads) {
-  return {.run = [elements, segments = std::move(segments), options,
-                  threads](const KernelArgs& args) {
-    const StepState& state = *args.state;
-    if (state.skip != 0) return;
-    const double lr = state.learning_rate;
-    const SgdFactors<T> factors{
-        .scale = static_cast<T>(state.gradient_scale),
-        .decay = 0,
-        .momentum = static_cast<T>(options.momentum),
-        .of_gradient = static_cast<T>(options.nesterov ? lr : 0),
-        .of_momentum = static_cast<T>(options.nesterov ? lr * options.momentum : lr)};
-    const T* gradient = args.inputs[0].as<T>();
-    T* parameter = args.outputs[0].as<T>();
-    T* momentum = args.outputs[1].as<T>();
-    cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-      for_each_overlap(segments, begin, end,
-                       [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
-                         SgdFactors<T> f = factors;
-                         f.decay = static_cast<T>(segment.weight_decay);
-                         update(f, to - from, gradient + from, parameter + from, momentum + from);
-                       });
-    });
-  }};
+  return {
+      .run = [elements, segments = std::move(segments), options, threads](const KernelArgs& args) {
+        const StepState& state = *args.state;
+        if (state.skip != 0) return;
+        const T* gradient = args.inputs[0].as<T>();
+        T* parameter = args.outputs[0].as<T>();
+        T* momentum = args.outputs[1].as<T>();
+        cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
+          for_each_overlap(
+              segments, begin, end,
+              [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
+                const double lr = state.learning_rate * segment.lr_scale;
+                sgd_update(SgdFactors<T>{.scale = static_cast<T>(state.gradient_scale),
+                                         .decay = static_cast<T>(segment.weight_decay),
+                                         .momentum = static_cast<T>(options.momentum),
+                                         .of_gradient = static_cast<T>(options.nesterov ? lr : 0),
+                                         .of_momentum = static_cast<T>(
+                                             options.nesterov ? lr * options.momentum : lr)},
+                           to - from, gradient + from, parameter + from, momentum + from);
+              });
+        });
+      }};
 }
 
 Kernel sgd_factory(const OpSignature& s, const KernelContext& context) {

@@ -1,12 +1,12 @@
 // begin_step and finish_step: the scalars around the update.
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <numeric>
 
 #include "core/backend/cpu/parallel.h"
 #include "core/ops/optimizer/optimizer.h"
 #include "core/ops/optimizer/segments.h"
+#include "core/ops/optimizer/sum_of_squares.h"
 
 namespace ddp {
 namespace {
@@ -20,34 +20,28 @@ Kernel begin_step_factory(const OpSignature&, const KernelContext&) {
   }};
 }
 
-/// Elements whose squares make one partial sum. Fixed, so that the norm does not depend on the
-/// number of threads, which may differ between ranks: replicas that clipped by different norms
-/// would drift apart.
-constexpr std::int64_t kBlock = 16384;
-
-template <class T>
-double sum_of_squares(const T* x, std::int64_t n) {
-  std::array<double, 16> lanes{};  // independent sums, so that the compiler may use vectors
-  std::int64_t i = 0;
-  for (; i + 16 <= n; i += 16)
-    for (std::int64_t lane = 0; lane < 16; ++lane) {
-      const double v = static_cast<double>(x[i + lane]);
-      lanes[static_cast<std::size_t>(lane)] += v * v;
-    }
-  for (; i < n; ++i) lanes[0] += static_cast<double>(x[i]) * static_cast<double>(x[i]);
-  return std::accumulate(lanes.begin(), lanes.end(), 0.0);
+LrSchedule schedule_from(const Attributes& attributes) {
+  const auto updates = [&](std::string_view name) {
+    return static_cast<std::uint64_t>(attributes.integer(name));
+  };
+  LrSchedule schedule{.kind = lr_kind(attributes.text("schedule")),
+                      .lr = attributes.real("lr"),
+                      .min_lr = attributes.real("min_lr"),
+                      .warmup_updates = updates("warmup_updates"),
+                      .total_updates = updates("total_updates"),
+                      .step_every = updates("step_every"),
+                      .gamma = attributes.real("gamma"),
+                      .power = attributes.real("power")};
+  for (const double milestone : attributes.list("milestones"))
+    add_milestone(schedule, static_cast<std::uint64_t>(milestone));
+  return schedule;
 }
 
 FinishStepOptions options_from(const Attributes& attributes) {
   return {.nominal = attributes.real("nominal"),
           .clip_norm = attributes.real("clip_norm"),
           .stop_on_nan = attributes.text("on_nan") == "stop",
-          .schedule = {
-              .kind = lr_kind(attributes.text("schedule")),
-              .lr = attributes.real("lr"),
-              .min_lr = attributes.real("min_lr"),
-              .warmup_updates = static_cast<std::uint64_t>(attributes.integer("warmup_updates")),
-              .total_updates = static_cast<std::uint64_t>(attributes.integer("total_updates"))}};
+          .schedule = schedule_from(attributes)};
 }
 
 /// Decides about the update, given the norm of the summed gradient.
@@ -67,15 +61,15 @@ void finish(StepState& state, double summed_norm, const FinishStepOptions& optio
 
 template <class T>
 Kernel finish_step(std::int64_t elements, const FinishStepOptions& options, int threads) {
-  const std::int64_t blocks = (elements + kBlock - 1) / kBlock;
+  const std::int64_t blocks = norm_blocks(elements);
   return {.run =
               [=](const KernelArgs& args) {
                 const T* gradient = args.inputs[0].as<T>();
                 auto* partial = reinterpret_cast<double*>(args.workspace.data());
                 cpu::parallel_for(threads, blocks, [=](std::int64_t begin, std::int64_t end, int) {
                   for (std::int64_t b = begin; b < end; ++b)
-                    partial[b] = sum_of_squares(gradient + b * kBlock,
-                                                std::min(kBlock, elements - b * kBlock));
+                    partial[b] = sum_of_squares(gradient + b * kNormBlock,
+                                                std::min(kNormBlock, elements - b * kNormBlock));
                 });
                 finish(*args.state, std::sqrt(std::accumulate(partial, partial + blocks, 0.0)),
                        options);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/graph/differentiate.h"
+#include "core/ops/op_name.h"
 #include "core/ops/pool/pool.h"
 
 namespace ddp {
@@ -50,8 +51,8 @@ DDP_REGISTER_OP(kGlobalAveragePoolBackward);
 
 }  // namespace
 
-Value global_average_pool(Value x) {
-  return x.graph->add("global_average_pool", x.graph->unique_name("average_pool"), {x});
+Value global_average_pool(Value x, const std::string& name) {
+  return x.graph->add("global_average_pool", op_name(*x.graph, name, "average_pool"), {x});
 }
 
 }  // namespace ddp

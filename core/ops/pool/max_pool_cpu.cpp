@@ -2,25 +2,10 @@
 #include <type_traits>
 
 #include "core/backend/cpu/parallel.h"
-#include "core/ops/pool/pool.h"
+#include "core/ops/pool/windows_cpu.h"
 
 namespace ddp {
 namespace {
-
-struct Range {
-  std::int64_t begin, end;
-};
-/// Taps of one window along one axis that lie inside the image; the window starts at `first`.
-Range taps_inside(std::int64_t first, std::int64_t kernel, std::int64_t extent) {
-  return {std::max<std::int64_t>(0, -first), std::min(kernel, extent - first)};
-}
-
-/// Pooled positions [begin, end) along one axis whose windows contain `position`.
-Range windows_over(std::int64_t position, const PoolGeometry& g, std::int64_t pooled_extent) {
-  const std::int64_t padded = position + g.pad;
-  const std::int64_t begin = padded < g.kernel ? 0 : (padded - g.kernel) / g.stride + 1;
-  return {begin, std::min(padded / g.stride + 1, pooled_extent)};
-}
 
 // Channels compared side by side. Loops of 16 iterations or fewer would be unrolled into scalar
 // code with branches.

@@ -68,6 +68,7 @@ ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) 
   options.overlap = run.overlap;
   options.recompute = run.recompute;
   options.optimizer.kind = run.optimizer;
+  options.optimizer.ema = run.ema;
   options.optimizer.sgd = {.momentum = 0.9, .nesterov = true};
   options.optimizer.weight_decay = 5e-4;
   options.optimizer.finish.nominal = static_cast<double>(run.global_batch);
@@ -93,6 +94,7 @@ TrainingOutcome train(const TrainingRun& run) {
     const RunMemory memory(*backend, program.plans());
     initialize_parameters(program, *backend, memory);
     if (run.disturb) run.disturb(world.rank(), program, memory);
+    start_averages(program, *backend, memory);
     std::vector<StepReport> steps;
     steps.reserve(static_cast<std::size_t>(run.steps));
     TrainerOptions options{.steps = run.steps,
@@ -108,13 +110,17 @@ TrainingOutcome train(const TrainingRun& run) {
     Trainer trainer(program, *backend, memory, world, &communicator, *train_data, validation.get(),
                     options, hooks);
     const TrainResult result = trainer.run();
-    std::vector<NamedTensor> weights = export_parameters(program, *backend, memory);
+    std::vector<NamedTensor> weights = export_parameters(program, *backend, memory), averages;
+    if (run.ema > 0)
+      averages = export_parameters(program, *backend, averaged_weights(program, memory));
     const std::lock_guard lock(mutex);
-    outcome.replica_hashes[static_cast<std::size_t>(world.rank())] = hash_of(weights);
+    outcome.replica_hashes[static_cast<std::size_t>(world.rank())] =
+        hash_of(weights) + hash_of(averages);
     outcome.results[static_cast<std::size_t>(world.rank())] = result;
     if (world.rank() != 0) return;
     outcome.steps = std::move(steps);
     outcome.weights = std::move(weights);
+    outcome.averages = std::move(averages);
     outcome.evaluation = *result.last_evaluation;
   });
   return outcome;

@@ -28,6 +28,7 @@ struct TrainingRun {
   int threads = 1;  ///< of each rank
   Shape image{12, 12, 1};
   bool recompute = false;
+  double ema = 0;
   /// Changes the trainer of one rank before it is made.
   std::function<void(int rank, TrainerOptions&, TrainerHooks&)> adjust = {};
   /// Called before training on every rank, to disturb it.
@@ -37,7 +38,8 @@ struct TrainingRun {
 struct TrainingOutcome {
   std::vector<StepReport> steps;            ///< of rank 0
   std::vector<NamedTensor> weights;         ///< of rank 0
-  std::vector<std::string> replica_hashes;  ///< of the weights, by rank
+  std::vector<NamedTensor> averages;        ///< of rank 0; none without ema
+  std::vector<std::string> replica_hashes;  ///< of the weights and averages, by rank
   std::vector<TrainResult> results;         ///< by rank
   Evaluation evaluation;                    ///< the last one
 };

@@ -59,6 +59,7 @@ inline std::string other_value(const ConfigField& field) {
     default: return "17";
   }
   if (about.duration()) return "90s";
+  if (about.intervals()) return "3ep,0.5";
   return about.interval() ? "3ep" : "other \"text\"\n\\ \xc3\xa9";
 }
 

@@ -89,8 +89,8 @@ TEST(ConfigFlags, HelpSaysDefaultRangeAndWhatUnsetMeans) {
       EXPECT_THAT(help, HasSubstr(flag_name(*field) + " " + about.values()));
     }
   }
-  EXPECT_THAT(help, HasSubstr("number of classes (at least 2; unset: from the data set)"));
-  EXPECT_THAT(help, HasSubstr("momentum of sgd (0 to 0.9999; default 0.9)"));
+  EXPECT_THAT(help, HasSubstr("number of classes (at least 2; unset: from the data set; of synthetic images"));
+  EXPECT_THAT(help, HasSubstr("momentum of sgd and lars (0 to 0.9999; default 0.9)"));
   EXPECT_THAT(help, HasSubstr("epsilon of adamw (above 0; default 1e-08)"));
   EXPECT_THAT(help, HasSubstr("Nesterov momentum of sgd (default true; or --no-nesterov)"));
 }
@@ -120,7 +120,7 @@ TEST(ConfigFlags, RefuseBadValuesWithASentence) {
   EXPECT_EQ(flags_error({"--nesterov=maybe"}), "--nesterov: \"maybe\" is neither true nor false");
   EXPECT_EQ(flags_error({"--no-nesterov=maybe"}), "--no-nesterov takes no value");
   EXPECT_EQ(flags_error({"--optimizer", "adam"}),
-            "--optimizer: \"adam\" is not one of sgd, adamw; did you mean adamw?");
+            "--optimizer: \"adam\" is not one of sgd, lars, adamw, lion; did you mean adamw?");
   EXPECT_EQ(flags_error({"--out", ""}), "--out: the value is empty");
   EXPECT_THAT(flags_error({"--eval-every", "often"}), StartsWith("--eval-every: \"often\""));
   EXPECT_THAT(flags_error({"--max-time", "10"}), StartsWith("--max-time: \"10\""));

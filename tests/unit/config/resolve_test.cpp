@@ -63,6 +63,14 @@ TEST(Resolve, IsIdempotent) {
 TEST(Resolve, ChoosesTheLearningRateByOptimizer) {
   EXPECT_EQ(run_of({"--optimizer", "adamw"}).configuration.values.lr(), 0.001);
   EXPECT_EQ(run_of({"--optimizer", "adamw", "--lr", "0"}).configuration.values.lr(), 0);
+  EXPECT_EQ(run_of({"--optimizer", "lars"}).configuration.values.lr(), 1);
+  EXPECT_EQ(run_of({"--optimizer", "lion"}).configuration.values.lr(), 0.0003);
+}
+
+TEST(Resolve, ChoosesTheSecondBetaByOptimizer) {
+  EXPECT_EQ(run_of({"--optimizer", "adamw"}).configuration.values.beta2(), 0.999);
+  EXPECT_EQ(run_of({"--optimizer", "lion"}).configuration.values.beta2(), 0.99);
+  EXPECT_EQ(run_of({"--optimizer", "lion", "--beta2", "0.5"}).configuration.values.beta2(), 0.5);
 }
 
 TEST(Resolve, CountsStepsOfAnEpochByLastBatch) {
@@ -102,6 +110,53 @@ TEST(Resolve, ReadsWarmupAsStepsEpochsOrFraction) {
   EXPECT_THAT(run_error({"--warmup", "15m"}), StartsWith("--warmup: 15m is a time"));
   EXPECT_THAT(run_error({"--warmup", "11", "--steps", "10"}),
               StartsWith("--warmup: a warm-up of 11 steps is longer than the run of 10 steps"));
+}
+
+TEST(Resolve, GivesOneCycleALongerRise) {
+  EXPECT_EQ(run_of({"--steps", "100"}).warmup_steps, 5);
+  EXPECT_EQ(run_of({"--steps", "100", "--schedule", "one-cycle"}).warmup_steps, 30);
+  EXPECT_EQ(run_of({"--steps", "100", "--schedule", "one-cycle", "--warmup", "0.1"}).warmup_steps,
+            10);
+}
+
+TEST(Resolve, CountsTheDropsOfAScheduleInSteps) {
+  const auto step_every = [](const char* text) {
+    return run_of({"--steps", "100", "--schedule", "step", "--step-every", text}).step_every;
+  };
+  EXPECT_EQ(step_every("0.25"), 25);
+  EXPECT_EQ(step_every("2ep"), 14);
+  EXPECT_EQ(step_every("7"), 7);
+  const auto milestones = [](const char* text) {
+    return run_of({"--steps", "100", "--schedule", "multistep", "--milestones", text}).milestones;
+  };
+  EXPECT_THAT(milestones("1ep,0.5,60"), testing::ElementsAre(7, 50, 60));
+  EXPECT_THAT(milestones("0.5"), testing::ElementsAre(50));
+  EXPECT_THAT(run_of({"--milestones", "3,2"}).milestones, testing::IsEmpty()) << "cosine has none";
+}
+
+TEST(Resolve, RefusesDropsThatCannotBe) {
+  const auto step_error = [](const char* text) {
+    return run_error({"--steps", "100", "--schedule", "step", "--step-every", text});
+  };
+  EXPECT_THAT(step_error("15m"), StartsWith("--step-every: 15m is a time"));
+  EXPECT_THAT(step_error("off"), StartsWith("--step-every: off never lowers"));
+  EXPECT_THAT(step_error("101"), StartsWith("--step-every: 101 never lowers"));
+  const auto milestones_error = [](const std::string& text) {
+    return run_error({"--steps", "100", "--schedule", "multistep", "--milestones", text});
+  };
+  EXPECT_THAT(milestones_error("10,15m"), StartsWith("--milestones: 15m is a time"));
+  EXPECT_THAT(milestones_error("60,0.5"),
+              StartsWith("--milestones: \"60,0.5\" does not ascend: 0.5"));
+  EXPECT_THAT(milestones_error("10,200"), StartsWith("--milestones: 200 never lowers"));
+  EXPECT_THAT(milestones_error("10,,20"), StartsWith("--milestones: \"\" is not an interval"));
+  std::string many = "1";
+  for (int i = 0; i < 16; ++i) many += ",2";
+  EXPECT_THAT(milestones_error(many), StartsWith("--milestones: 17 milestones; at most 16"));
+}
+
+TEST(Resolve, RefusesToStopEarlyWithoutEvaluations) {
+  EXPECT_EQ(run_error({"--early-stop", "2", "--eval-every", "off"}),
+            "--early-stop 2 needs evaluations, and --eval-every \"off\" has none before the end");
 }
 
 TEST(Resolve, ReadsIntervalsAndLimits) {

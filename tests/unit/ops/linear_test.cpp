@@ -64,6 +64,13 @@ TEST(Linear, OtherWeightsAreStoredAsTheyAre) {
     EXPECT_THAT(parameter.file.order, IsEmpty());
 }
 
+TEST(Linear, BehindAViewThatIsNoFlattenedImageIsStoredAsItIs) {
+  Graph graph(DType::kF32);
+  const Value x = graph.input("x", {{2, 4, 5, 3}, DType::kF32});
+  linear(reshape(x, {8, 15}), {.name = "heads", .units = 7});
+  EXPECT_THAT(graph.parameters()[0].file.order, IsEmpty());
+}
+
 TEST(Linear, StartsWeightAndBiasWithinTheBoundOfItsFanIn) {
   Graph graph(DType::kF32);
   linear(graph.input("x", {{2, 16}, DType::kF32}), {.name = "fc", .units = 5});

@@ -117,6 +117,26 @@ TEST(FinishStep, CountsUpdatesAndFollowsTheSchedule) {
   }
 }
 
+TEST(FinishStep, FollowsEveryKindOfSchedule) {
+  for (const LrKind kind : kLrKinds) {
+    LrSchedule schedule{.kind = kind,
+                        .lr = 0.5,
+                        .min_lr = 0.01,
+                        .warmup_updates = 3,
+                        .total_updates = 20,
+                        .step_every = 6,
+                        .gamma = 0.3,
+                        .power = 1.5};
+    add_milestone(schedule, 5);
+    add_milestone(schedule, 11);
+    StepState state = with_items(1);
+    for (std::uint64_t update = 0; update < 25; ++update) {
+      state = finish({1}, {.schedule = schedule}, state);
+      EXPECT_EQ(state.learning_rate, learning_rate(schedule, update)) << name_of(kind);
+    }
+  }
+}
+
 struct Bad {
   std::vector<double> gradient;
   StepState state;

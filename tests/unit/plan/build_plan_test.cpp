@@ -169,6 +169,29 @@ TEST(TrainPlan, BeginsTheStepInTheFirstMicroStepAndUpdatesInTheLast) {
   }
 }
 
+TEST(TrainPlan, AveragesWeightsBehindTheUpdateWithEmaOnly) {
+  const DatasetInfo images{
+      .image = Shape{12, 12, 3}, .classes = 10, .mean = {0.3, 0.3, 0.3}, .stddev = {0.2, 0.2, 0.2}};
+  TrainingRun run{.model = "resnet18", .image = images.image};
+  EXPECT_EQ(Program(program_options(run, images)).micro_step(0).memory.average, 0U);
+  run.ema = 0.9;
+  const Program program(program_options(run, images));
+  const Plan& plan = program.micro_step(0);
+  const Positions positions(plan);
+  std::size_t end = 0;
+  for (const char* name : {"ema", "ema.statistics"}) {
+    const std::size_t position = positions.compute.at(name);
+    EXPECT_GT(position, positions.compute.at("optimizer"));
+    EXPECT_GT(position, positions.compute.at("running_average"));
+    const Placement& average = std::get<ComputeStep>(plan.steps[position]).outputs[0];
+    EXPECT_EQ(average.region, Region::kAverage);
+    EXPECT_EQ(average.offset, end) << "the statistics lie behind the parameters";
+    end += average.type.bytes();
+  }
+  EXPECT_EQ(plan.memory.average, end);
+  EXPECT_EQ(end, program.layout().bytes() + program.layout().statistics_bytes());
+}
+
 TEST(EvaluationPlan, ReadsParametersWhereTrainingUpdatesThemAndHasNoOtherPhase) {
   const TrainingRun run;
   const Program program(program_options(run, kImages));

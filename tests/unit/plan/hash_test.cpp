@@ -47,7 +47,9 @@ TEST(ScheduleHash, ChangesWithWhateverRanksMustAgreeOn) {
   expect_change("attribute of an op", [](ProgramOptions& o) { o.label_smoothing = 0.1; });
   expect_change("settings", [](ProgramOptions& o) { o.settings = "seed 2\n"; });
   expect_change("one rank", [](ProgramOptions& o) { o.world_size = 1; });
-  expect_change("another optimizer", [](ProgramOptions& o) { o.optimizer.kind = "adamw"; });
+  for (const char* kind : {"lars", "adamw", "lion"})
+    expect_change("another optimizer", [&](ProgramOptions& o) { o.optimizer.kind = kind; });
+  expect_change("averaged weights", [](ProgramOptions& o) { o.optimizer.ema = 0.9; });
   expect_change("clipping", [](ProgramOptions& o) { o.optimizer.finish.clip_norm = 1; });
   expect_change("weight decay", [](ProgramOptions& o) { o.optimizer.weight_decay = 0.1; });
   expect_change("bucket size", [](ProgramOptions& o) {

@@ -3,13 +3,14 @@
 #include "core/telemetry/metrics.h"
 #include "tests/support/allocations/allocations.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/unit/telemetry/metrics_files.h"
 
 namespace ddp {
 namespace {
 
 TEST(MetricsWriter, AllocatesNothingOnceItsRowsHaveBeenWritten) {
   const TemporaryDirectory directory;
-  MetricsWriter writer(directory / "m.jsonl", directory / "m.csv", make_logger(1));
+  MetricsWriter writer(files_in(directory), make_logger(1));
   StepMetrics metrics{.step = 1,
                       .loss = 1.0 / 3,
                       .grad_norm = 2.0 / 3,

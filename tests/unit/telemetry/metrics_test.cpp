@@ -13,6 +13,7 @@
 #include "core/base/philox.h"
 #include "tests/support/file_size_limit.h"
 #include "tests/support/temporary_directory.h"
+#include "tests/unit/telemetry/metrics_files.h"
 
 namespace ddp {
 namespace {
@@ -78,7 +79,8 @@ TEST(Metrics, UnknownFiguresAreNullOrEmpty) {
       json_row(example(12)),
       R"({"step":12,"epoch":0.1,"loss":2.3,"lr":0.05,"grad_norm":1.5,"samples_per_s":4512,)"
       R"("data_ms":0.25,"forward_ms":8,"backward_ms":17,"exposed_comm_ms":1.125,"optimizer_ms":0.5,)"
-      R"("val_loss":null,"val_top1":null,"val_top5":null,"skipped":0})"
+      R"("val_loss":null,"val_top1":null,"val_top5":null,"skipped":0,)"
+      R"("val_ema_loss":null,"val_ema_top1":null,"val_ema_top5":null})"
       "\n");
 }
 
@@ -125,7 +127,7 @@ TEST(Metrics, FormatsAgreeAndRoundTrip) {
 
 TEST(MetricsWriter, WritesOneRowPerStepInBothFiles) {
   const TemporaryDirectory directory;
-  MetricsWriter writer(directory / "m.jsonl", directory / "m.csv", make_logger(1));
+  MetricsWriter writer(files_in(directory), make_logger(1));
   for (int step = 1; step <= 5; ++step) writer.step(example(step));
   writer.finish();
   writer.finish();
@@ -144,7 +146,7 @@ TEST(MetricsWriter, WritesOneRowPerStepInBothFiles) {
 TEST(MetricsWriter, EvaluationStandsInTheRowOfTheStepItFollows) {
   const TemporaryDirectory directory;
   {
-    MetricsWriter writer(directory / "m.jsonl", directory / "m.csv", make_logger(1));
+    MetricsWriter writer(files_in(directory), make_logger(1));
     writer.evaluation({.loss = 9, .top1 = 0.1, .top5 = 0.5});
     writer.step(example(1));
     writer.step(example(2));
@@ -163,7 +165,7 @@ TEST(MetricsWriter, EvaluationStandsInTheRowOfTheStepItFollows) {
 
 TEST(MetricsWriter, ACrashLosesOnlyTheRowHeld) {
   const TemporaryDirectory directory;
-  MetricsWriter writer(directory / "m.jsonl", directory / "m.csv", make_logger(1));
+  MetricsWriter writer(files_in(directory), make_logger(1));
   for (int step = 1; step <= 3; ++step) writer.step(example(step));
   EXPECT_EQ(lines(directory / "m.jsonl").size(), 2U);
   EXPECT_EQ(lines(directory / "m.csv").size(), 3U);
@@ -173,7 +175,7 @@ TEST(MetricsWriter, FullDiskIsOneWarningAndWholeRows) {
   const TemporaryDirectory directory;
   CaptureStderr();
   {
-    MetricsWriter writer(directory / "m.jsonl", directory / "m.csv", make_logger(0));
+    MetricsWriter writer(files_in(directory), make_logger(0));
     const FileSizeLimit full(1000);
     for (int step = 1; step <= 100; ++step) writer.step(example(step));
     writer.finish();
@@ -192,7 +194,9 @@ TEST(MetricsWriter, FullDiskIsOneWarningAndWholeRows) {
 TEST(MetricsWriter, FullDeviceFromTheStartIsSaidOnce) {
   const TemporaryDirectory directory;
   CaptureStderr();
-  MetricsWriter writer(directory / "m.jsonl", "/dev/full", make_logger(0));
+  MetricsFiles files = files_in(directory);
+  files.csv = "/dev/full";
+  MetricsWriter writer(files, make_logger(0));
   writer.step(example(1));
   writer.finish();
   EXPECT_TRUE(writer.failed());
@@ -203,8 +207,9 @@ TEST(MetricsWriter, FullDeviceFromTheStartIsSaidOnce) {
 
 TEST(MetricsWriter, FilesThatCannotBeCreatedAreAStorageError) {
   const TemporaryDirectory directory;
-  EXPECT_THROW(MetricsWriter(directory / "no/m.jsonl", directory / "m.csv", make_logger(1)),
-               StorageError);
+  MetricsFiles files = files_in(directory);
+  files.jsonl = directory / "no/m.jsonl";
+  EXPECT_THROW(MetricsWriter(files, make_logger(1)), StorageError);
 }
 
 }  // namespace

@@ -56,6 +56,8 @@ TEST(ProgressLine, SaysWhatIsUnknownOrWrong) {
 TEST(EvaluationLine, GivesAccuraciesInPercent) {
   EXPECT_EQ(evaluation_line(468, {.loss = 0.35121, .top1 = 0.8753, .top5 = 1}),
             "evaluation after step 468: loss 0.3512, top-1 87.53 %, top-5 100.00 %");
+  EXPECT_EQ(evaluation_line(9, {.loss = 1, .top1 = 0.5, .top5 = 1}, "averaged weights"),
+            "averaged weights after step 9: loss 1.0000, top-1 50.00 %, top-5 100.00 %");
 }
 
 TEST(TwoColumnTable, AlignsValues) {

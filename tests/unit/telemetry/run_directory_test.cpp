@@ -37,8 +37,9 @@ RunDirectory create(const fs::path& out, bool overwrite = false) {
 RunDirectory complete_run(const fs::path& out) {
   const RunDirectory run = create(out);
   for (const fs::path& file :
-       {run.config(), run.environment(), run.metrics_jsonl(), run.metrics_csv(), run.failure(),
-        run.log(0), run.log(1234), run.final_weights(), run.best_weights()})
+       {run.config(), run.environment(), run.metrics_jsonl(), run.metrics_csv(),
+        run.events(1'764'537'600, "node3.cluster"), run.failure(), run.log(0), run.log(1234),
+        run.final_weights(), run.best_weights()})
     write_file_atomically(file, "from the earlier run");
   return run;
 }
@@ -59,6 +60,7 @@ TEST(RunDirectory, NamesItsFiles) {
   EXPECT_EQ(run.environment(), "r/environment.json");
   EXPECT_EQ(run.metrics_jsonl(), "r/metrics.jsonl");
   EXPECT_EQ(run.metrics_csv(), "r/metrics.csv");
+  EXPECT_EQ(run.events(1'764'537'600, "node3"), "r/events.out.tfevents.1764537600.node3");
   EXPECT_EQ(run.failure(), "r/failure.json");
   EXPECT_EQ(run.log(3), "r/logs/rank-003.log");
   EXPECT_EQ(run.log(1024), "r/logs/rank-1024.log");
@@ -110,8 +112,9 @@ TEST(RunDirectory, OverwriteKeepsForeignFiles) {
   const TemporaryDirectory directory;
   const RunDirectory run = complete_run(directory / "run");
   std::set<std::string> expected = kEmptyRun;
-  for (const char* name : {"notes.txt", "config.pbtxt.bak", "rank-000.log", "logs/rank-x.log",
-                           "logs/rank-.log", "logs/config.pbtxt", "weights/mine.safetensors"}) {
+  for (const char* name :
+       {"notes.txt", "config.pbtxt.bak", "tfevents.txt", "rank-000.log", "logs/rank-x.log",
+        "logs/rank-.log", "logs/config.pbtxt", "weights/mine.safetensors"}) {
     write_file_atomically(run.root / name, "foreign");
     expected.insert(name);
   }

@@ -24,7 +24,14 @@ TEST(RunSummary, IsOneLineWithTheKeysInTheirOrder) {
   summary.run_dir = "runs/a";
   summary.steps = 3744;
   summary.epochs = 8;
-  summary.final = {.train_loss = 0.25, .val_loss = 0.5, .val_top1 = 0.913, .val_top5 = 0.998};
+  summary.final = {.train_loss = 0.25,
+                   .val_loss = 0.5,
+                   .val_top1 = 0.913,
+                   .val_top5 = 0.998,
+                   .val_ema_loss = 0.4,
+                   .val_ema_top1 = 0.92,
+                   .val_ema_top5 = 0.999};
+  summary.early_stopped = true;
   summary.best = {.metric = "val_top1",
                   .value = 0.914,
                   .step = 3276,
@@ -35,21 +42,24 @@ TEST(RunSummary, IsOneLineWithTheKeysInTheirOrder) {
   EXPECT_EQ(
       summary_json(summary),
       R"({"status":"finished","exit":0,"run_dir":"runs/a","steps":3744,"epochs":8.0,)"
-      R"("final":{"train_loss":0.25,"val_loss":0.5,"val_top1":0.913,"val_top5":0.998},)"
+      R"("final":{"train_loss":0.25,"val_loss":0.5,"val_top1":0.913,"val_top5":0.998,)"
+      R"("val_ema_loss":0.4,"val_ema_top1":0.92,"val_ema_top5":0.999},)"
       R"("best":{"metric":"val_top1","value":0.914,"step":3276,"path":"runs/a/weights/best.safetensors"},)"
       R"("last_checkpoint":null,"samples_per_s":4512.5,"exposed_comm_ms":1.25,)"
-      R"("peak_memory":{"allocated_bytes":1000,"reserved_bytes":2000}})");
+      R"("peak_memory":{"allocated_bytes":1000,"reserved_bytes":2000},"early_stopped":true})");
 }
 
 TEST(RunSummary, UnknownIsNullAndTheKeysStay) {
   RunSummary summary;
   summary.exit = ExitCode::kData;
-  EXPECT_EQ(summary_json(summary),
-            R"({"status":"failed","exit":3,"run_dir":null,"steps":0,"epochs":0.0,)"
-            R"("final":{"train_loss":null,"val_loss":null,"val_top1":null,"val_top5":null},)"
-            R"("best":{"metric":null,"value":null,"step":null,"path":null},)"
-            R"("last_checkpoint":null,"samples_per_s":null,"exposed_comm_ms":null,)"
-            R"("peak_memory":{"allocated_bytes":null,"reserved_bytes":null}})");
+  EXPECT_EQ(
+      summary_json(summary),
+      R"({"status":"failed","exit":3,"run_dir":null,"steps":0,"epochs":0.0,)"
+      R"("final":{"train_loss":null,"val_loss":null,"val_top1":null,"val_top5":null,)"
+      R"("val_ema_loss":null,"val_ema_top1":null,"val_ema_top5":null},)"
+      R"("best":{"metric":null,"value":null,"step":null,"path":null},)"
+      R"("last_checkpoint":null,"samples_per_s":null,"exposed_comm_ms":null,)"
+      R"("peak_memory":{"allocated_bytes":null,"reserved_bytes":null},"early_stopped":false})");
 }
 
 TEST(RunSummary, StatusFollowsFromTheExitCode) {

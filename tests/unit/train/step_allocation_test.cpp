@@ -35,7 +35,10 @@ TEST_P(StepAllocations, AreNone) {
                   .bucket_bytes = 4096};
   run.threads = c.threads;
   const TemporaryDirectory directory;
-  MetricsWriter metrics(directory / "m.jsonl", directory / "m.csv", make_logger(1));
+  MetricsWriter metrics({.jsonl = directory / "m.jsonl",
+                         .csv = directory / "m.csv",
+                         .events = directory / "m.events"},
+                        make_logger(1));
   std::mutex mutex;
   std::vector<std::size_t> in_warm_up, after;
   run.adjust = [&](int rank, TrainerOptions&, TrainerHooks& hooks) {

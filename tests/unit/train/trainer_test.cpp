@@ -133,6 +133,52 @@ TEST(Stopping, AtTheLastStepIsFinishing) {
   EXPECT_FALSE(train(run).results[0].stopped);
 }
 
+TEST(Stopping, EarlyAfterSoManyEvaluationsWithoutABetterOne) {
+  // At learning rate 0 no evaluation is better than the first, which follows step 2.
+  TrainingRun run{.ranks = 2, .steps = 20, .learning_rate = 0};
+  run.adjust = [](int, TrainerOptions& options, TrainerHooks&) {
+    options.evaluate_every.steps = 2;
+    options.early_stop = 3;
+  };
+  for (const TrainResult& result : train(run).results) {
+    EXPECT_EQ(result.steps, 8);
+    EXPECT_EQ(result.best_step, 2);
+    EXPECT_TRUE(result.early_stopped);
+    EXPECT_FALSE(result.stopped);
+  }
+}
+
+TEST(Stopping, EarlyCountsFromTheBestEvaluation) {
+  TrainingRun run{.steps = 40, .train_samples = 200, .validation_samples = 50};
+  std::vector<double> top1;
+  run.adjust = [&](int, TrainerOptions& options, TrainerHooks& hooks) {
+    options.evaluate_every.steps = 1;
+    options.early_stop = 4;
+    hooks.on_evaluation = [&](const StepReport&, const Evaluation& evaluation, bool) {
+      top1.push_back(evaluation.top1);
+    };
+  };
+  const TrainResult result = train(run).results[0];
+  std::size_t best = 0, last = 0;
+  for (; last < top1.size() && last - best < 4; ++last)
+    if (top1[last] > top1[best]) best = last;
+  EXPECT_EQ(result.best_step, static_cast<std::int64_t>(best) + 1);
+  EXPECT_GT(best, 0U) << "nothing was learnt";
+  EXPECT_EQ(result.early_stopped, result.steps < 40);
+  if (result.early_stopped) {
+    EXPECT_EQ(result.steps, result.best_step + 4);
+  }
+}
+
+TEST(Stopping, EarlyAtTheLastStepIsFinishing) {
+  TrainingRun run{.steps = 3, .learning_rate = 0};
+  run.adjust = [](int, TrainerOptions& options, TrainerHooks&) {
+    options.evaluate_every.steps = 1;
+    options.early_stop = 2;
+  };
+  EXPECT_FALSE(train(run).results[0].early_stopped);
+}
+
 TEST(Diverged, SkippingOneBadStepChangesNothingElse) {
   TrainingRun run{.ranks = 2, .steps = 5, .on_nan = "skip"};
   const TrainingOutcome reference = train(run);
