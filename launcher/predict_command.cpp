@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 
 #include "core/base/file.h"
@@ -14,6 +15,11 @@ bool is_jsonl(const std::filesystem::path& output) { return output.extension() =
 void check_output(const std::filesystem::path& output) {
   if (!output.empty() && !is_jsonl(output) && output.extension() != ".csv")
     throw ConfigError("--output {}: name a file that ends with .csv or .jsonl", output.string());
+}
+
+void print(const std::string& text) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw StorageError("the predictions could not be written to stdout: {}", storage_reason(errno));
 }
 
 }  // namespace
@@ -36,11 +42,9 @@ ExitCode predict_command(Job& job) {
     if (job.world->rank() != 0) return;
     const std::string text =
         is_jsonl(request.output) ? predictions_jsonl(all, names) : predictions_csv(all, names);
-    job.stdout_is_taken = request.output.empty();
-    if (job.stdout_is_taken)
-      std::fwrite(text.data(), 1, text.size(), stdout);
-    else
-      write_file_atomically(request.output, text);
+    if (!request.output.empty()) return write_file_atomically(request.output, text);
+    job.stdout_is_taken = true;
+    print(text);
   });
   return ExitCode::kFinished;
 }

@@ -56,11 +56,11 @@ void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
   const Shape& image = info.data.image;
   SafetensorsMetadata metadata{{"format", "pt"},
                                {"model", info.model},
-                               {"stem", info.stem},
                                {"classes", std::to_string(info.data.classes)},
                                {"input", fmt::format("{},{},{}", image[2], image[0], image[1])},
                                {"mean", joined(info.data.mean)},
                                {"std", joined(info.data.stddev)}};
+  if (info.stem != "auto") metadata["stem"] = info.stem;
   if (!info.model_text.empty()) metadata["model_text"] = info.model_text;
   write_safetensors(path, metadata, in_file);
 }

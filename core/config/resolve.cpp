@@ -14,7 +14,7 @@ constexpr double kDefaultEpochs = 8;
 double default_learning_rate(const std::string& optimizer) {
   if (optimizer == "adamw") return 0.001;
   if (optimizer == "lion") return 0.0003;  // its authors: three to ten times below adamw's
-  return optimizer == "lars" ? 1 : 0.1;
+  return optimizer == "lars" ? 3 : 0.1;
 }
 
 /// Fills in what is not set; `set` is the message's setter.

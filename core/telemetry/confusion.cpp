@@ -56,7 +56,8 @@ std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion) {
 }
 
 std::string class_name(const std::vector<std::string>& names, int label) {
-  return label < std::ssize(names) ? names[static_cast<std::size_t>(label)] : "";
+  const bool known = label >= 0 && label < std::ssize(names);
+  return known ? names[static_cast<std::size_t>(label)] : "";
 }
 std::string class_label(const std::vector<std::string>& names, int label) {
   const std::string name = class_name(names, label);

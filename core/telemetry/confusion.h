@@ -42,7 +42,7 @@ struct ClassScore {
 
 std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion);
 
-/// The name of a class; empty when there is none.
+/// The name of a class; empty when there is none, and for labels below 0.
 std::string class_name(const std::vector<std::string>& names, int label);
 /// The name of a class, or its number when there is none.
 std::string class_label(const std::vector<std::string>& names, int label);

@@ -10,11 +10,12 @@ namespace ddp {
 namespace {
 
 constexpr std::int64_t kEnoughSteps = 100;
-constexpr double kLikeGuessing = 0.98;    // of ln(classes)
-constexpr double kRisen = 1.1;            // of the loss at the start
-constexpr double kOneClass = 0.99;        // of the predictions
-constexpr double kUnbalanced = 0.9;       // of the labels
-constexpr std::int64_t kFewSamples = 20;  // say nothing about a model
+constexpr double kLikeGuessing = 0.98;      // of ln(classes): from here
+constexpr double kStillLikeGuessing = 1.5;  // to here
+constexpr double kRisen = 1.1;              // of the loss at the start
+constexpr double kOneClass = 0.99;          // of the predictions
+constexpr double kUnbalanced = 0.9;         // of the labels
+constexpr std::int64_t kFewSamples = 20;    // say nothing about a model
 
 double mean(std::span<const double> values) {
   return std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
@@ -47,7 +48,7 @@ std::optional<std::string> loss_hint(const LossFigures& f) {
         "the training loss has risen from {:.4f} to {:.4f} in {} steps. Most likely the learning "
         "rate is too high: try a tenth of --lr, a longer --warmup or --clip-norm 1",
         f.start, f.recent, f.step);
-  if (f.recent >= kLikeGuessing * guessing)
+  if (f.recent >= kLikeGuessing * guessing && f.recent <= kStillLikeGuessing * guessing)
     return fmt::format(
         "after {} steps the training loss is {:.4f}, no better than guessing one of {} classes "
         "({:.4f}). Most likely the learning rate is far off or labels and images do not belong "

@@ -30,8 +30,9 @@ struct LossFigures {
   double start = 0, recent = 0;  ///< of LossTrend
   int classes = 0;
 };
-/// When the loss is still no better than that of guessing, ln(classes), or higher than at the
-/// start, a tenth of the run but at least 100 steps after warm-up.
+/// When the loss still is about that of guessing, ln(classes), or higher than at the start, a tenth
+/// of the run but at least 100 steps after warm-up. (A loss far above ln(classes) that was higher
+/// before is falling.)
 std::optional<std::string> loss_hint(const LossFigures& figures);
 
 /// When at least 99 % of an evaluation's predictions are one class, and at most 90 % of its labels.

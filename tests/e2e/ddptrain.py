@@ -187,9 +187,10 @@ class EndToEnd(unittest.TestCase):
         self.assertEqual(result.code, code, result)
         return result
 
-    def evaluate(self, weights, ranks=None, code=0, **values):
+    def evaluate(self, weights, ranks=None, code=0, command="eval", **values):
+        """Runs a command that scores weights: eval or predict."""
         values = {"data": "synthetic", "synthetic_val": 64, "threads": 1, "device": "cpu"} | values
-        result = self.ddptrain("eval", *flags(weights=weights, **values), ranks=ranks)
+        result = self.ddptrain(command, *flags(weights=weights, **values), ranks=ranks)
         self.assertEqual(result.code, code, result)
         return result
 

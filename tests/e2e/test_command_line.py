@@ -91,7 +91,8 @@ class Errors(EndToEnd):
 
 class Information(EndToEnd):
     def test_help_is_printed_once_with_and_without_mpirun(self):
-        for arguments in (["--help"], ["train", "--help"], ["eval", "--help"], ["plan", "--help"],
+        for arguments in (["--help"], ["train", "--help"], ["eval", "--help"],
+                          ["predict", "--help"], ["plan", "--help"],
                           ["config", "--help"], ["data", "--help"], ["data", "check", "--help"]):
             alone = self.ddptrain(*arguments)
             self.assertEqual(alone.code, 0, alone)
@@ -101,7 +102,7 @@ class Information(EndToEnd):
 
     def test_help_lists_commands_and_models(self):
         text = self.ddptrain("--help").stdout
-        for name in ("train", "eval", "plan", "data", "config", "convnet", "mlp"):
+        for name in ("train", "eval", "predict", "plan", "data", "config", "convnet", "mlp"):
             self.assertRegex(text, rf"(?m)^ +{name} ")
 
     def test_version_is_printed_once(self):

@@ -114,7 +114,7 @@ class TrainFlags(FlagTests):
                                    "--synthetic-image", "3x32x32", "--json", "plan.json")
             self.assertEqual(result.code, 0, result)
             steps = json.loads((self.directory / "plan.json").read_text())["steps"]
-            shapes[stem] = any(step["kind"] == "max_pool" for step in steps)
+            shapes[stem] = any(step.get("op") == "max_pool" for step in steps)
         self.assertEqual(shapes, {"auto": False, "imagenet": True, "small": False})
 
     def test_dropout(self):
@@ -214,7 +214,7 @@ class TrainFlags(FlagTests):
     # Optimizer
 
     def test_optimizer(self):
-        rates = {"sgd": 0.1, "lars": 1, "adamw": 0.001, "lion": 0.0003}
+        rates = {"sgd": 0.1, "lars": 3, "adamw": 0.001, "lion": 0.0003}
         self.assert_changes_losses(*({"optimizer": kind} for kind in rates), first_step=False)
         for i, rate in enumerate(rates.values()):
             self.assertEqual(max(self.column("lr", f"run{i}")), rate)
@@ -316,7 +316,7 @@ class TrainFlags(FlagTests):
         self.assertEqual(final["val_ema_loss"], float(self.metrics()[-1]["val_ema_loss"]))
         self.assertNotEqual(final["val_ema_loss"], final["val_loss"])
         # What was evaluated is what is saved.
-        scores = self.evaluate(self.weights_path(which="ema")).summary
+        scores = self.evaluate(self.weights_path(which="ema")).summary["final"]
         for figure in ("loss", "top1", "top5"):
             self.assertEqual(final[f"val_ema_{figure}"], scores[f"val_{figure}"])
         self.assertIn("averaged weights after step 6: loss", result.stderr)
@@ -455,8 +455,8 @@ class TrainFlags(FlagTests):
         self.assertNotEqual(*hashes)
 
 
-class EvalFlags(FlagTests):
-    command = "eval"
+class ScoringFlags:
+    """What eval and predict have in common; `score` gives what they found out."""
 
     def setUp(self):
         super().setUp()
@@ -466,16 +466,16 @@ class EvalFlags(FlagTests):
     def test_every_flag_has_a_test(self):
         self.check_all_flags_are_covered()
 
-    def score(self, **values):
-        return self.evaluate(self.file, **values).summary["final"]
+    def evaluate(self, weights, **values):
+        return super().evaluate(weights, command=self.command, **values)
 
     def start_long_evaluation(self, **values):
         values = {"weights": self.file, "data": "synthetic", "synthetic_val": 10**8,
                   "threads": 1, "device": "cpu"} | values
-        return self.start([ddptrain.PROGRAM, "eval", *flags(**values)])
+        return self.start([ddptrain.PROGRAM, self.command, *flags(**values)])
 
     def test_help(self):
-        result = self.ddptrain("eval", "--help")
+        result = self.ddptrain(self.command, "--help")
         self.assertEqual(result.code, 0)
         self.assertIn("--weights", result.stdout)
 
@@ -485,8 +485,9 @@ class EvalFlags(FlagTests):
 
     def test_weights(self):
         self.train(out="other", seed=1, steps=12)
-        other = self.evaluate(self.weights_path("other")).summary["final"]
-        self.assertNotEqual(other, self.score())
+        before = self.score()
+        self.file = self.weights_path("other")
+        self.assertNotEqual(self.score(), before)
 
     def test_data(self):
         ddptrain.write_idx_set(self.directory / "images")
@@ -525,7 +526,7 @@ class EvalFlags(FlagTests):
         core = min(os.sched_getaffinity(0))
         values = {"weights": self.file, "data": "synthetic", "synthetic_val": 10**8,
                   "threads": 1} | values
-        process = self.start([ddptrain.PROGRAM, "eval", *flags(**values)],
+        process = self.start([ddptrain.PROGRAM, self.command, *flags(**values)],
                              preexec_fn=lambda: os.sched_setaffinity(0, {core}))
         process.stderr.readline()  # "… scores …": the mask was set before it
         return os.sched_getaffinity(process.pid)
@@ -533,6 +534,47 @@ class EvalFlags(FlagTests):
     def test_keep_binding(self):
         self.assertEqual(len(self.mask_of_evaluation(keep_binding=True)), 1)
         self.assertLessEqual(os.sched_getaffinity(0), self.mask_of_evaluation())
+
+
+class EvalFlags(ScoringFlags, FlagTests):
+    command = "eval"
+
+    def score(self, **values):
+        return self.evaluate(self.file, **values).summary["final"]
+
+    def test_per_class(self):
+        self.assertEqual(len(self.evaluate(self.file, per_class=True).summary["per_class"]), 10)
+
+    def test_confusion(self):
+        self.evaluate(self.file, confusion="c.csv")
+        self.assertEqual(len((self.directory / "c.csv").read_text().splitlines()), 11)
+
+
+class PredictFlags(ScoringFlags, FlagTests):
+    command = "predict"
+
+    def score(self, **values):
+        return self.evaluate(self.file, **values).stdout
+
+    def test_split(self):
+        val, train = self.score(split="val"), self.score(split="train")
+        self.assertEqual(val, self.score())
+        self.assertEqual((len(val.splitlines()), len(train.splitlines())), (1 + 64, 1 + 4096))
+
+    def test_limit_train(self):
+        self.assertEqual(len(self.score(split="train", limit_train=70).splitlines()), 1 + 70)
+
+    def test_synthetic_train(self):
+        self.assertEqual(len(self.score(split="train", synthetic_train=70).splitlines()), 1 + 70)
+
+    def test_output(self):
+        self.evaluate(self.file, output="p.csv")
+        self.assertEqual((self.directory / "p.csv").read_text(), self.score())
+
+    def test_top(self):
+        self.assertIn("top3_probability", self.score(top=3))
+        self.assertNotIn("top", self.score(top=1))
+        self.assertEqual(self.score(top=100), self.score(top=10))
 
 
 # A value other than the default for each field, as `config` prints it.

@@ -89,7 +89,9 @@ TEST(ConfigFlags, HelpSaysDefaultRangeAndWhatUnsetMeans) {
       EXPECT_THAT(help, HasSubstr(flag_name(*field) + " " + about.values()));
     }
   }
-  EXPECT_THAT(help, HasSubstr("number of classes (at least 2; unset: from the data set; of synthetic images"));
+  EXPECT_THAT(
+      help,
+      HasSubstr("number of classes (at least 2; unset: from the data set; of synthetic images"));
   EXPECT_THAT(help, HasSubstr("momentum of sgd and lars (0 to 0.9999; default 0.9)"));
   EXPECT_THAT(help, HasSubstr("epsilon of adamw (above 0; default 1e-08)"));
   EXPECT_THAT(help, HasSubstr("Nesterov momentum of sgd (default true; or --no-nesterov)"));

@@ -42,7 +42,8 @@ TEST(PrintConfig, SaysTheOriginOnEachLine) {
   EXPECT_THAT(text, testing::ContainsRegex("\nmodel: \"mlp\" +# run.pbtxt:2\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\nseed: 2 +# flag\n"));
   EXPECT_THAT(text, testing::ContainsRegex("\noptimizer: \"sgd\" +# default\n"));
-  EXPECT_THAT(text, testing::ContainsRegex("\n# classes: +# unset: from the data set; of synthetic images[^\n]*\n"));
+  EXPECT_THAT(text, testing::ContainsRegex(
+                        "\n# classes: +# unset: from the data set; of synthetic images[^\n]*\n"));
   for (const ConfigField* field : config_fields())
     EXPECT_THAT(
         text,

@@ -63,7 +63,7 @@ TEST(Resolve, IsIdempotent) {
 TEST(Resolve, ChoosesTheLearningRateByOptimizer) {
   EXPECT_EQ(run_of({"--optimizer", "adamw"}).configuration.values.lr(), 0.001);
   EXPECT_EQ(run_of({"--optimizer", "adamw", "--lr", "0"}).configuration.values.lr(), 0);
-  EXPECT_EQ(run_of({"--optimizer", "lars"}).configuration.values.lr(), 1);
+  EXPECT_EQ(run_of({"--optimizer", "lars"}).configuration.values.lr(), 3);
   EXPECT_EQ(run_of({"--optimizer", "lion"}).configuration.values.lr(), 0.0003);
 }
 

@@ -173,5 +173,50 @@ TEST(Score, AddsUpOverMicroSteps) {
   EXPECT_EQ(runner.state.correct_top1, 2);
 }
 
+/// Predictions of `logits` [samples, classes].
+std::vector<double> predictions(const std::vector<double>& logits, std::int64_t classes,
+                                DType dtype) {
+  Graph graph(dtype);
+  const auto samples = static_cast<std::int64_t>(logits.size()) / classes;
+  const Value input = graph.input("logits", {{samples, classes}, dtype});
+  const Value output = predict(input);
+  GraphRunner runner(graph, {.threads = 2});
+  runner.set(input.id, logits);
+  runner.run();
+  return runner.get(output.id);
+}
+
+TEST(Predict, IsTheLargestLogitAndTheLowestOfEqualOnes) {
+  for (const DType dtype : {DType::kF32, DType::kF64})
+    EXPECT_THAT(predictions({0, 2, 1, 3, 3, 1, -5, -7, -5, -kInfinity, -kInfinity, -kInfinity,
+                             0, kInfinity, kInfinity},
+                            3, dtype),
+                testing::ElementsAre(1, 0, 0, 0, 1));
+}
+
+TEST(Predict, SaysNothingOfASampleWithANan) {
+  for (const DType dtype : {DType::kF32, DType::kF64})
+    EXPECT_THAT(predictions({kNan, 1, 2, 5, kNan, 3, 3, 2, kNan, 1, 2, 0}, 3, dtype),
+                testing::ElementsAre(kNoPrediction, kNoPrediction, kNoPrediction, 1));
+}
+
+TEST(Predict, IsTheLabelOfExactlyTheSamplesThatScoreCountsAsCorrect) {
+  constexpr std::int64_t kClasses = 5, kSamples = 40;
+  Batch batch{.classes = kClasses, .weights = {1}};
+  std::vector<double> logits = random_numbers(kSamples * kClasses, -2, 2, 3);
+  for (double& logit : logits) logit = std::round(logit);  // many are equal
+  logits[7] = kNan;
+  logits[11] = kInfinity;
+  const std::vector<double> predicted = predictions(logits, kClasses, DType::kF64);
+  for (std::int64_t i = 0; i < kSamples; ++i)
+    for (std::int64_t label = 0; label < kClasses; ++label) {
+      batch.logits.assign(logits.begin() + i * kClasses, logits.begin() + (i + 1) * kClasses);
+      batch.labels = {static_cast<double>(label)};
+      EXPECT_EQ(run_loss(batch).state.correct_top1,
+                predicted[static_cast<std::size_t>(i)] == static_cast<double>(label) ? 1 : 0)
+          << "sample " << i << ", label " << label;
+    }
+}
+
 }  // namespace
 }  // namespace ddp::test

@@ -74,7 +74,7 @@ TEST(Metrics, HeaderOpensWithTheColumnsThatScriptsRely) {
 }
 
 TEST(Metrics, UnknownFiguresAreNullOrEmpty) {
-  EXPECT_EQ(csv_row(example(12)), "12,0.1,2.3,0.05,1.5,4512,0.25,8,17,1.125,0.5,,,,0\n");
+  EXPECT_EQ(csv_row(example(12)), "12,0.1,2.3,0.05,1.5,4512,0.25,8,17,1.125,0.5,,,,0,,,\n");
   EXPECT_EQ(
       json_row(example(12)),
       R"({"step":12,"epoch":0.1,"loss":2.3,"lr":0.05,"grad_norm":1.5,"samples_per_s":4512,)"
@@ -90,7 +90,7 @@ TEST(Metrics, WhatIsNotFiniteIsNullInJsonAndNamedInCsv) {
   metrics.grad_norm = std::numeric_limits<double>::infinity();
   metrics.val_loss = kNan;
   metrics.skipped = true;
-  EXPECT_EQ(csv_row(metrics), "1,0.1,nan,0.05,inf,4512,0.25,8,17,1.125,0.5,nan,,,1\n");
+  EXPECT_EQ(csv_row(metrics), "1,0.1,nan,0.05,inf,4512,0.25,8,17,1.125,0.5,nan,,,1,,,\n");
   const json row = json::parse(json_row(metrics));
   EXPECT_TRUE(row["loss"].is_null());
   EXPECT_TRUE(row["grad_norm"].is_null());
@@ -151,6 +151,7 @@ TEST(MetricsWriter, EvaluationStandsInTheRowOfTheStepItFollows) {
     writer.step(example(1));
     writer.step(example(2));
     writer.evaluation({.loss = 0.5, .top1 = 0.875, .top5 = 1});
+    writer.average_evaluation({.loss = 0.25, .top1 = 0.9, .top5 = 1});
     writer.step(example(3));
   }  // the destructor writes the last row
   const auto rows = lines(directory / "m.jsonl");
@@ -160,6 +161,8 @@ TEST(MetricsWriter, EvaluationStandsInTheRowOfTheStepItFollows) {
   EXPECT_EQ(json::parse(rows[1])["val_loss"], 0.5);
   EXPECT_EQ(json::parse(rows[1])["val_top1"], 0.875);
   EXPECT_EQ(json::parse(rows[1])["val_top5"], 1);
+  EXPECT_EQ(json::parse(rows[1])["val_ema_loss"], 0.25);
+  EXPECT_EQ(json::parse(rows[1])["val_ema_top1"], 0.9);
   EXPECT_TRUE(json::parse(rows[2])["val_top1"].is_null());
 }
 

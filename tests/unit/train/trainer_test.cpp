@@ -160,7 +160,7 @@ TEST(Stopping, EarlyCountsFromTheBestEvaluation) {
   };
   const TrainResult result = train(run).results[0];
   std::size_t best = 0, last = 0;
-  for (; last < top1.size() && last - best < 4; ++last)
+  for (; last < top1.size() && last <= best + 4; ++last)
     if (top1[last] > top1[best]) best = last;
   EXPECT_EQ(result.best_step, static_cast<std::int64_t>(best) + 1);
   EXPECT_GT(best, 0U) << "nothing was learnt";
