@@ -1,6 +1,5 @@
 #include <cmath>
 
-#include "core/backend/cpu/parallel.h"
 #include "core/ops/optimizer/segments.h"
 
 namespace ddp {
@@ -29,38 +28,36 @@ void update(const AdamFactors<T> f, std::int64_t n, const T* __restrict gradient
 template <class T>
 Kernel adamw(std::int64_t elements, std::vector<OptimizerSegment> segments,
              const AdamWOptions& options, int threads) {
-  return {.run = [elements, segments = std::move(segments), options,
-                  threads](const KernelArgs& args) {
-    const StepState& state = *args.state;
-    if (state.skip != 0) return;
-    const double t = static_cast<double>(state.update);
-    const double correction = 1 - std::pow(options.beta1, t);
-    const AdamFactors<T> factors{
-        .scale = static_cast<T>(state.gradient_scale),
-        .beta1 = static_cast<T>(options.beta1),
-        .rest1 = static_cast<T>(1 - options.beta1),
-        .beta2 = static_cast<T>(options.beta2),
-        .rest2 = static_cast<T>(1 - options.beta2),
-        .eps = static_cast<T>(options.eps),
-        .keep = 1,
-        .step = 0,
-        .root = static_cast<T>(1 / std::sqrt(1 - std::pow(options.beta2, t)))};
-    const T* gradient = args.inputs[0].as<T>();
-    T* parameter = args.outputs[0].as<T>();
-    T* first = args.outputs[1].as<T>();
-    T* second = args.outputs[2].as<T>();
-    cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-      for_each_overlap(segments, begin, end,
-                       [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
-                         AdamFactors<T> f = factors;
-                         const double lr = state.learning_rate * segment.lr_scale;
-                         f.keep = static_cast<T>(1 - lr * segment.weight_decay);
-                         f.step = static_cast<T>(lr / correction);
-                         update(f, to - from, gradient + from, parameter + from, first + from,
-                                second + from);
-                       });
-    });
-  }};
+  return {
+      .run = [elements, segments = std::move(segments), options, threads](const KernelArgs& args) {
+        const StepState& state = *args.state;
+        if (state.skip != 0) return;
+        const double t = static_cast<double>(state.update);
+        const double correction = 1 - std::pow(options.beta1, t);
+        const AdamFactors<T> factors{
+            .scale = static_cast<T>(state.gradient_scale),
+            .beta1 = static_cast<T>(options.beta1),
+            .rest1 = static_cast<T>(1 - options.beta1),
+            .beta2 = static_cast<T>(options.beta2),
+            .rest2 = static_cast<T>(1 - options.beta2),
+            .eps = static_cast<T>(options.eps),
+            .keep = 1,
+            .step = 0,
+            .root = static_cast<T>(1 / std::sqrt(1 - std::pow(options.beta2, t)))};
+        const T* gradient = args.inputs[0].as<T>();
+        T* parameter = args.outputs[0].as<T>();
+        T* first = args.outputs[1].as<T>();
+        T* second = args.outputs[2].as<T>();
+        for_each_part(threads, elements, segments,
+                      [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
+                        AdamFactors<T> f = factors;
+                        const double lr = state.learning_rate * segment.lr_scale;
+                        f.keep = static_cast<T>(1 - lr * segment.weight_decay);
+                        f.step = static_cast<T>(lr / correction);
+                        update(f, to - from, gradient + from, parameter + from, first + from,
+                               second + from);
+                      });
+      }};
 }
 
 Kernel adamw_factory(const OpSignature& s, const KernelContext& context) {

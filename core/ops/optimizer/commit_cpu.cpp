@@ -1,6 +1,5 @@
 #include <algorithm>
 
-#include "core/backend/cpu/parallel.h"
 #include "core/ops/optimizer/segments.h"
 
 namespace ddp {
@@ -46,22 +45,20 @@ Kernel commit(std::vector<CommitTarget> targets, bool accumulate, int threads) {
   const auto elements = static_cast<std::int64_t>(targets.empty() ? 0 : targets.back().end);
   return {
       .run = [targets = std::move(targets), elements, accumulate, threads](const KernelArgs& args) {
-        cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-          for_each_overlap(targets, begin, end,
-                           [&](const CommitTarget& target, std::int64_t from, std::int64_t to) {
-                             const auto offset = static_cast<std::int64_t>(target.begin);
-                             T* __restrict slab = args.outputs[target.output].as<T>() - offset;
-                             bool store = !accumulate;
-                             for (const std::size_t input : target.inputs) {
-                               const T* __restrict gradient = args.inputs[input].as<T>() - offset;
-                               if (store)
-                                 std::copy(gradient + from, gradient + to, slab + from);
-                               else
-                                 for (std::int64_t i = from; i < to; ++i) slab[i] += gradient[i];
-                               store = false;
-                             }
-                           });
-        });
+        for_each_part(threads, elements, targets,
+                      [&](const CommitTarget& target, std::int64_t from, std::int64_t to) {
+                        const auto offset = static_cast<std::int64_t>(target.begin);
+                        T* __restrict slab = args.outputs[target.output].as<T>() - offset;
+                        bool store = !accumulate;
+                        for (const std::size_t input : target.inputs) {
+                          const T* __restrict gradient = args.inputs[input].as<T>() - offset;
+                          if (store)
+                            std::copy(gradient + from, gradient + to, slab + from);
+                          else
+                            for (std::int64_t i = from; i < to; ++i) slab[i] += gradient[i];
+                          store = false;
+                        }
+                      });
       }};
 }
 

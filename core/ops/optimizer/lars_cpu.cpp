@@ -70,23 +70,20 @@ Kernel lars(std::int64_t elements, std::vector<OptimizerSegment> segments,
       squares[blocks[b].segment].gradient += partial[b].gradient;
     }
 
-    cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-      for_each_overlap(
-          segments, begin, end,
-          [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
-            // Without adaptation the sums are 0, and so the rate is 1.
-            const double rate =
-                local_rate(options.trust, segment.weight_decay, state.gradient_scale,
-                           squares[&segment - segments.data()]);
-            sgd_update(SgdFactors<T>{.scale = static_cast<T>(rate * state.gradient_scale),
-                                     .decay = static_cast<T>(rate * segment.weight_decay),
-                                     .momentum = static_cast<T>(options.momentum),
-                                     .of_gradient = 0,
-                                     .of_momentum =
-                                         static_cast<T>(state.learning_rate * segment.lr_scale)},
-                       to - from, gradient + from, parameter + from, momentum + from);
-          });
-    });
+    for_each_part(
+        threads, elements, segments,
+        [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
+          // Without adaptation the sums are 0, and so the rate is 1.
+          const double rate = local_rate(options.trust, segment.weight_decay, state.gradient_scale,
+                                         squares[&segment - segments.data()]);
+          sgd_update(
+              SgdFactors<T>{.scale = static_cast<T>(rate * state.gradient_scale),
+                            .decay = static_cast<T>(rate * segment.weight_decay),
+                            .momentum = static_cast<T>(options.momentum),
+                            .of_gradient = 0,
+                            .of_momentum = static_cast<T>(state.learning_rate * segment.lr_scale)},
+              to - from, gradient + from, parameter + from, momentum + from);
+        });
   };
   return {.run = std::move(run), .workspace_bytes = workspace};
 }

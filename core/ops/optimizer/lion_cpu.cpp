@@ -1,4 +1,3 @@
-#include "core/backend/cpu/parallel.h"
 #include "core/ops/optimizer/segments.h"
 
 namespace ddp {
@@ -33,21 +32,18 @@ Kernel lion(std::int64_t elements, std::vector<OptimizerSegment> segments,
         const T* gradient = args.inputs[0].as<T>();
         T* parameter = args.outputs[0].as<T>();
         T* momentum = args.outputs[1].as<T>();
-        cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-          for_each_overlap(
-              segments, begin, end,
-              [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
-                const double lr = state.learning_rate * segment.lr_scale;
-                update(LionFactors<T>{.scale = static_cast<T>(state.gradient_scale),
-                                      .beta1 = static_cast<T>(options.beta1),
-                                      .rest1 = static_cast<T>(1 - options.beta1),
-                                      .beta2 = static_cast<T>(options.beta2),
-                                      .rest2 = static_cast<T>(1 - options.beta2),
-                                      .keep = static_cast<T>(1 - lr * segment.weight_decay),
-                                      .step = static_cast<T>(lr)},
-                       to - from, gradient + from, parameter + from, momentum + from);
-              });
-        });
+        for_each_part(threads, elements, segments,
+                      [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
+                        const double lr = state.learning_rate * segment.lr_scale;
+                        update(LionFactors<T>{.scale = static_cast<T>(state.gradient_scale),
+                                              .beta1 = static_cast<T>(options.beta1),
+                                              .rest1 = static_cast<T>(1 - options.beta1),
+                                              .beta2 = static_cast<T>(options.beta2),
+                                              .rest2 = static_cast<T>(1 - options.beta2),
+                                              .keep = static_cast<T>(1 - lr * segment.weight_decay),
+                                              .step = static_cast<T>(lr)},
+                               to - from, gradient + from, parameter + from, momentum + from);
+                      });
       }};
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "core/backend/cpu/parallel.h"
 #include "core/graph/op_definition.h"
 #include "core/ops/optimizer/optimizer.h"
 
@@ -21,15 +22,18 @@ std::vector<OptimizerSegment> segments_from(const Attributes& attributes, std::i
 /// Throws InternalError unless all slabs of an optimizer op have one type.
 void check_slabs(const OpSignature& signature, std::size_t outputs);
 
-/// Calls body(segment, from, to) for the part [from, to) of each segment that lies in [begin, end).
+/// Splits a slab of `elements` between threads, and calls body(segment, from, to) for the part
+/// [from, to) of each segment that lies in a thread's share.
 template <class Segment, class Body>
-void for_each_overlap(const std::vector<Segment>& segments, std::int64_t begin, std::int64_t end,
-                      const Body& body) {
-  for (const Segment& segment : segments) {
-    const std::int64_t from = std::max(begin, static_cast<std::int64_t>(segment.begin));
-    const std::int64_t to = std::min(end, static_cast<std::int64_t>(segment.end));
-    if (from < to) body(segment, from, to);
-  }
+void for_each_part(int threads, std::int64_t elements, const std::vector<Segment>& segments,
+                   const Body& body) {
+  cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
+    for (const Segment& segment : segments) {
+      const std::int64_t from = std::max(begin, static_cast<std::int64_t>(segment.begin));
+      const std::int64_t to = std::min(end, static_cast<std::int64_t>(segment.end));
+      if (from < to) body(segment, from, to);
+    }
+  });
 }
 
 }  // namespace ddp

@@ -1,4 +1,3 @@
-#include "core/backend/cpu/parallel.h"
 #include "core/ops/optimizer/segments.h"
 #include "core/ops/optimizer/sgd_update.h"
 
@@ -15,20 +14,18 @@ Kernel sgd(std::int64_t elements, std::vector<OptimizerSegment> segments, const 
         const T* gradient = args.inputs[0].as<T>();
         T* parameter = args.outputs[0].as<T>();
         T* momentum = args.outputs[1].as<T>();
-        cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-          for_each_overlap(
-              segments, begin, end,
-              [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
-                const double lr = state.learning_rate * segment.lr_scale;
-                sgd_update(SgdFactors<T>{.scale = static_cast<T>(state.gradient_scale),
-                                         .decay = static_cast<T>(segment.weight_decay),
-                                         .momentum = static_cast<T>(options.momentum),
-                                         .of_gradient = static_cast<T>(options.nesterov ? lr : 0),
-                                         .of_momentum = static_cast<T>(
-                                             options.nesterov ? lr * options.momentum : lr)},
-                           to - from, gradient + from, parameter + from, momentum + from);
-              });
-        });
+        for_each_part(threads, elements, segments,
+                      [&](const OptimizerSegment& segment, std::int64_t from, std::int64_t to) {
+                        const double lr = state.learning_rate * segment.lr_scale;
+                        sgd_update(
+                            SgdFactors<T>{.scale = static_cast<T>(state.gradient_scale),
+                                          .decay = static_cast<T>(segment.weight_decay),
+                                          .momentum = static_cast<T>(options.momentum),
+                                          .of_gradient = static_cast<T>(options.nesterov ? lr : 0),
+                                          .of_momentum = static_cast<T>(
+                                              options.nesterov ? lr * options.momentum : lr)},
+                            to - from, gradient + from, parameter + from, momentum + from);
+                      });
       }};
 }
 
