@@ -217,45 +217,49 @@ class TrainPlan {
   bool has_statistics() const { return !context_.layout->statistics.empty(); }
   bool communicates() const { return options_.micro_step.last && options_.world_size > 1; }
 
+  /// Contributions on their way into slabs.
+  struct Commit {
+    std::vector<Operand> contributions, ranges;
+    std::vector<std::size_t> targets;  ///< by contribution, the range it goes to
+  };
+
+  /// `contributions` have the type of the range: a parameter's gradients, a layer's statistics.
+  void add_to(Commit& commit, const std::vector<ValueId>& contributions, Region region,
+              std::size_t offset) const {
+    for (const ValueId id : contributions) {
+      commit.contributions.push_back(builder_.operand(id));
+      commit.targets.push_back(commit.ranges.size());
+    }
+    const Shape& shape = context_.graph->value(contributions.front()).type.shape;
+    commit.ranges.push_back({.value = {}, .fixed = builder_.slab_range(region, offset, shape)});
+  }
+
+  void add_commit(std::string name, Phase phase, Commit commit) {
+    builder_.add_slab_op(
+        "commit", std::move(name), phase, std::move(commit.contributions), std::move(commit.ranges),
+        commit_attributes(commit.targets, /*accumulate=*/!options_.micro_step.first));
+  }
+
   void commit(std::size_t index) {
     const SlabLayout& layout = *context_.layout;
     const Bucket& bucket = layout.buckets[index];
-    std::vector<Operand> contributions, ranges;
-    std::vector<std::size_t> targets;
+    Commit commit;
     for (std::size_t s = bucket.first_segment; s < bucket.last_segment; ++s) {
       const SlabSegment& segment = layout.segments[s];
-      const Parameter& parameter = context_.graph->parameters()[segment.parameter.index()];
-      for (ValueId id : parameter.contributions) {
-        contributions.push_back(builder_.operand(id));
-        targets.push_back(ranges.size());
-      }
-      ranges.push_back(
-          {.value = {},
-           .fixed = builder_.slab_range(Region::kGradients, segment.offset,
-                                        context_.graph->value(parameter.value).type.shape)});
+      add_to(commit, context_.graph->parameters()[segment.parameter.index()].contributions,
+             Region::kGradients, segment.offset);
     }
-    builder_.add_slab_op("commit", fmt::format("bucket{}.commit", index), Phase::kBackward,
-                         std::move(contributions), std::move(ranges),
-                         commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
+    add_commit(fmt::format("bucket{}.commit", index), Phase::kBackward, std::move(commit));
   }
 
   /// What batch norm contributes to its running averages.
   void commit_statistics() {
     if (!has_statistics()) return;
-    std::vector<Operand> contributions, ranges;
-    std::vector<std::size_t> targets;
-    for (const RunningStatistics& running : context_.graph->statistics()) {
-      const StatisticsSegment& segment = builder_.statistics_segment(running.name);
-      contributions.push_back(builder_.operand(running.contribution));
-      targets.push_back(ranges.size());
-      ranges.push_back(
-          {.value = {},
-           .fixed = builder_.slab_range(Region::kStatistics, segment.offset,
-                                        context_.graph->value(running.contribution).type.shape)});
-    }
-    builder_.add_slab_op("commit", "statistics.commit", Phase::kForward, std::move(contributions),
-                         std::move(ranges),
-                         commit_attributes(targets, /*accumulate=*/!options_.micro_step.first));
+    Commit commit;
+    for (const RunningStatistics& running : context_.graph->statistics())
+      add_to(commit, {running.contribution}, Region::kStatistics,
+             builder_.statistics_segment(running.name).offset);
+    add_commit("statistics.commit", Phase::kForward, std::move(commit));
   }
 
   /// With the first bucket goes what the forward pass has left: the statistics of batch norm.
@@ -307,12 +311,11 @@ class TrainPlan {
   /// Behind the update: the averages of the parameters, then those of the running statistics.
   void average_weights() {
     const auto average = [&](std::string name, const Placement& values, std::size_t offset) {
-      builder_.add_slab_op("ema", std::move(name), Phase::kOptimizer,
-                           {{.value = {}, .fixed = values}},
-                           {{.value = {},
-                             .fixed = builder_.slab_range(Region::kAverage, offset,
-                                                          values.type.shape)}},
-                           ema_attributes(options_.optimizer.ema));
+      builder_.add_slab_op(
+          "ema", std::move(name), Phase::kOptimizer, {{.value = {}, .fixed = values}},
+          {{.value = {},
+            .fixed = builder_.slab_range(Region::kAverage, offset, values.type.shape)}},
+          ema_attributes(options_.optimizer.ema));
     };
     average("ema", builder_.whole_slab(Region::kParameters), 0);
     if (has_statistics())
