@@ -2,12 +2,11 @@
 // 28x28 images. No batch norm, so that its result is the same for any split of the global batch.
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
-#include "core/ops/dropout/dropout.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/pool/pool.h"
 #include "core/ops/relu/relu.h"
 #include "core/ops/reshape/reshape.h"
-#include "models/model.h"
+#include "models/layers.h"
 
 namespace ddp::models {
 namespace {
@@ -18,15 +17,11 @@ Value block(Value x, const std::string& name, int filters) {
 }
 
 Value build(Graph&, Value images, const ModelOptions& options) {
-  const auto drop = [&options](Value x, int instance) {
-    if (!options.training) return x;
-    return dropout(x, options.sample_ids,
-                   {.probability = options.dropout, .instance = instance, .seed = options.seed});
-  };
   Value x = block(images, "conv1", 32);
   x = block(x, "conv2", 64);
-  x = drop(flatten(x), 1);
-  x = drop(relu(linear(x, {.name = "fc1", .units = 128})), 2);
+  x = drop(flatten(x), {.probability = options.dropout, .instance = 1}, options);
+  x = relu(linear(x, {.name = "fc1", .units = 128}));
+  x = drop(x, {.probability = options.dropout, .instance = 2}, options);
   return linear(x, {.name = "fc2", .units = options.classes});
 }
 

@@ -1,10 +1,9 @@
 // A multilayer perceptron: two hidden layers of 256. The smallest thing that trains, and the model
 // of quick checks.
-#include "core/ops/dropout/dropout.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/relu/relu.h"
 #include "core/ops/reshape/reshape.h"
-#include "models/model.h"
+#include "models/layers.h"
 
 namespace ddp::models {
 namespace {
@@ -13,9 +12,7 @@ Value build(Graph&, Value images, const ModelOptions& options) {
   Value x = flatten(images);
   x = relu(linear(x, {.name = "fc1", .units = 256}));
   x = relu(linear(x, {.name = "fc2", .units = 256}));
-  if (options.training)
-    x = dropout(x, options.sample_ids,
-                {.probability = options.dropout, .instance = 1, .seed = options.seed});
+  x = drop(x, {.probability = options.dropout, .instance = 1}, options);
   return linear(x, {.name = "fc3", .units = options.classes});
 }
 

@@ -4,12 +4,11 @@
 #include <utility>
 
 #include "core/ops/add/add.h"
-#include "core/ops/batchnorm/batchnorm.h"
 #include "core/ops/conv2d/conv2d.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/pool/pool.h"
 #include "core/ops/relu/relu.h"
-#include "models/model.h"
+#include "models/layers.h"
 
 namespace ddp::models {
 namespace {
@@ -28,8 +27,7 @@ Value conv(Value x, const std::string& name, std::int64_t filters, std::int64_t 
 }
 
 Value norm(Value x, const std::string& name, const ModelOptions& options) {
-  return options.training ? batchnorm(x, options.sample_weights, {.name = name})
-                          : batchnorm_inference(x, {.name = name});
+  return batch_norm(x, {.name = name}, options);
 }
 
 /// The input of a block in the shape of its output.

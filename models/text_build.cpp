@@ -6,14 +6,13 @@
 #include "core/base/nearest.h"
 #include "core/config/text_message.h"
 #include "core/ops/add/add.h"
-#include "core/ops/batchnorm/batchnorm.h"
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
-#include "core/ops/dropout/dropout.h"
 #include "core/ops/linear/linear.h"
 #include "core/ops/pool/pool.h"
 #include "core/ops/relu/relu.h"
 #include "core/ops/reshape/reshape.h"
+#include "models/layers.h"
 #include "models/text.h"
 
 namespace ddp::models {
@@ -34,23 +33,6 @@ Value convolution(Value x, const std::string& name, const ConvolutionText& layer
                                          ? FilterInit::kKaimingNormalFanOut
                                          : FilterInit::kUniformFanIn});
   return layer.bias() ? bias(y, name) : y;
-}
-
-Value batch_norm(Value x, const std::string& name, const BatchNormText& layer,
-                 const ModelOptions& options) {
-  const BatchNorm norm{.name = name, .eps = layer.eps(), .momentum = layer.momentum()};
-  return options.training ? batchnorm(x, options.sample_weights, norm)
-                          : batchnorm_inference(x, norm);
-}
-
-Value drop(Value x, const std::string& name, const DropoutText& layer,
-           const ModelOptions& options) {
-  if (!options.training) return x;
-  return dropout(x, options.sample_ids,
-                 {.name = name,
-                  .probability = layer.has_probability() ? layer.probability() : options.dropout,
-                  .instance = layer.instance(),
-                  .seed = options.seed});
 }
 
 /// Shapes of what a layer reads: "'conv1' 2x28x28x32".
@@ -103,7 +85,12 @@ Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
   const Value x = bottoms[0];
   switch (layer.kind_case()) {
     case LayerText::kConvolution: return convolution(x, layer.name(), layer.convolution());
-    case LayerText::kBatchnorm: return batch_norm(x, layer.name(), layer.batchnorm(), options);
+    case LayerText::kBatchnorm:
+      return batch_norm(x,
+                        {.name = layer.name(),
+                         .eps = layer.batchnorm().eps(),
+                         .momentum = layer.batchnorm().momentum()},
+                        options);
     case LayerText::kRelu: return relu(x, layer.name());
     case LayerText::kMaxPool:
       return max_pool(x, {.name = layer.name(),
@@ -117,7 +104,13 @@ Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
                         .units = layer.linear().has_units() ? layer.linear().units()
                                                             : std::int64_t{options.classes},
                         .bias = layer.linear().bias()});
-    case LayerText::kDropout: return drop(x, layer.name(), layer.dropout(), options);
+    case LayerText::kDropout:
+      return drop(x,
+                  {.name = layer.name(),
+                   .probability = layer.dropout().has_probability() ? layer.dropout().probability()
+                                                                    : options.dropout,
+                   .instance = layer.dropout().instance()},
+                  options);
     case LayerText::kAdd: return add(x, bottoms[1], layer.name());
     case LayerText::KIND_NOT_SET: break;
   }
