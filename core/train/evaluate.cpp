@@ -4,8 +4,10 @@
 #include <array>
 #include <cstring>
 #include <limits>
+#include <numeric>
 #include <string>
 
+#include "core/comm/gather.h"
 #include "core/ops/loss/loss.h"
 
 namespace ddp {
@@ -13,14 +15,8 @@ namespace {
 
 /// Sum over ranks, in their order. The `score` op rounds losses so that it is exact, in any order.
 double sum_in_rank_order(World& world, double mine) {
-  double sum = 0;
-  for (const std::string& bytes :
-       world.gather({reinterpret_cast<const char*>(&mine), sizeof(mine)})) {
-    double value = 0;
-    std::memcpy(&value, bytes.data(), sizeof(value));
-    sum += value;
-  }
-  return sum;
+  const std::vector<double> all = gather_elements(world, std::vector{mine});
+  return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
 template <class T>

@@ -9,6 +9,7 @@
 #include "core/base/hash.h"
 #include "core/base/philox.h"
 #include "core/checkpoint/file_layout.h"
+#include "core/comm/gather.h"
 #include "core/comm/rank_list.h"
 
 namespace ddp {
@@ -222,17 +223,12 @@ void check_replicas(const Program& program, Backend& backend, const MemoryMap& m
     backend.download(bytes.data(), memory.view(tensor.place).data, bytes.size());
     hashes.push_back(hash64(bytes));
   }
-  const std::string mine(reinterpret_cast<const char*>(hashes.data()),
-                         hashes.size() * sizeof(hashes[0]));
-  const std::vector<std::string> all = world.gather(mine);
+  const std::vector<std::uint64_t> all = gather_elements(world, hashes);  // [ranks, tensors]
   for (std::size_t i = 0; i < hashes.size(); ++i) {
-    std::vector<std::string> values;
-    for (int rank = 0; rank < world.size(); ++rank)
-      values.push_back(
-          all[static_cast<std::size_t>(rank)].substr(i * sizeof(hashes[0]), sizeof(hashes[0])));
     std::vector<int> different;
     for (int rank = 1; rank < world.size(); ++rank)
-      if (values[static_cast<std::size_t>(rank)] != values[0]) different.push_back(rank);
+      if (all[static_cast<std::size_t>(rank) * hashes.size() + i] != all[i])
+        different.push_back(rank);
     if (!different.empty())
       throw AgreedFailure(
           {.rank = different.front(),

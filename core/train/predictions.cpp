@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
 #include "core/base/text.h"
+#include "core/comm/gather.h"
 #include "core/ops/loss/loss.h"
 #include "core/telemetry/confusion.h"
 #include "core/telemetry/csv.h"
@@ -31,19 +31,6 @@ void append_ranked(std::vector<ClassProbability>& out, std::span<const double> l
   for (const double x : logits) sum += std::exp(x - logit(order[0]));
   for (std::size_t k = 0; k < top; ++k)
     out.push_back({order[k], std::exp(logit(order[k]) - logit(order[0])) / sum});
-}
-
-/// The elements of all ranks, in the order of ranks.
-template <class T>
-std::vector<T> gather_elements(World& world, const std::vector<T>& mine) {
-  std::vector<T> all;
-  for (const std::string& bytes :
-       world.gather({reinterpret_cast<const char*>(mine.data()), mine.size() * sizeof(T)})) {
-    const std::size_t before = all.size();
-    all.resize(before + bytes.size() / sizeof(T));
-    if (!bytes.empty()) std::memcpy(all.data() + before, bytes.data(), bytes.size());
-  }
-  return all;
 }
 
 void append_csv(std::string& out, const ClassProbability& choice) {
