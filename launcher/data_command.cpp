@@ -8,6 +8,7 @@
 #include "core/base/text.h"
 #include "core/data/inspection.h"
 #include "core/data/stats.h"
+#include "core/telemetry/confusion.h"
 #include "launcher/commands.h"
 
 namespace ddp {
@@ -27,10 +28,6 @@ std::string headline(const Inspection& inspection) {
                      set.directory.string(), inspection.train.count(),
                      inspection.validation.count(), set.classes,
                      inspection.train.image.to_string());
-}
-
-std::string class_name(const ImageSet& set, std::size_t label) {
-  return label < set.class_names.size() ? set.class_names[label] : "";
 }
 
 std::string per_channel(const std::vector<double>& figures) {
@@ -64,7 +61,8 @@ std::string stats_text(const SetStats& stats) {
       "lrr");
   std::vector<std::vector<std::string>> rows{{"class", "name", "training", "validation"}};
   for (std::size_t label = 0; label < train.class_counts.size(); ++label)
-    rows.push_back({fmt::to_string(label), class_name(stats.set, label),
+    rows.push_back({fmt::to_string(label),
+                    class_name(stats.set.class_names, static_cast<int>(label)),
                     fmt::to_string(train.class_counts[label]),
                     fmt::to_string(validation.class_counts[label])});
   return text + "\n" + align_columns(rows, "rlrr");

@@ -35,7 +35,7 @@ void make_run_directory(Job& job, const TrainConfig& config) {
 void share_parameters(Job& job, const Program& program, Backend& backend, const RunMemory& memory,
                       Communicator& communicator) {
   initialize_parameters(program, backend, memory);
-  if (job.world->size() == 1) return start_averages(program, backend, memory);
+  if (job.world->size() == 1) return;
   const std::unique_ptr<Event> ready = backend.make_event(), done = backend.make_event();
   const Collective collective{
       .kind = CollectiveKind::kBroadcast, .root = 0, .plan_step = -1, .label = "parameters"};
@@ -48,7 +48,6 @@ void share_parameters(Job& job, const Program& program, Backend& backend, const 
   done->wait();
   communicator.check();
   check_replicas(program, backend, memory, *job.world);
-  start_averages(program, backend, memory);
 }
 
 void log_start(Job& job, const ResolvedConfig& resolved, const Program& program,
@@ -157,6 +156,7 @@ ExitCode train_command(Job& job) {
   const std::unique_ptr<Communicator> communicator =
       comm::make_mpi_communicator(job.session, *job.world);
   share_parameters(job, *program, backend, *memory, *communicator);
+  start_averages(*program, backend, *memory);
   std::unique_ptr<Records> records;
   agree(*job.world, [&] {
     records = std::make_unique<Records>(job, RecordedRun{.resolved = resolved,

@@ -95,6 +95,11 @@ std::size_t ByteSource::unpack(std::span<std::uint8_t> into) {
   return done;
 }
 
+bool is_there(const std::filesystem::path& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(std::filesystem::symlink_status(file, ignored));
+}
+
 std::string byte_name(std::int64_t byte, bool gzip) {
   return fmt::format("{}byte {}", gzip ? "unpacked " : "", byte);
 }

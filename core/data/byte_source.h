@@ -51,6 +51,10 @@ class ByteSource {
   bool member_open_ = true;  ///< inside a gzip member: the file must not end here
 };
 
+/// Whether there is a file of that name. A dangling link counts, so that opening it says what is
+/// wrong.
+bool is_there(const std::filesystem::path& file);
+
 /// "byte 17" or, of a gzip file, "unpacked byte 17": for messages.
 std::string byte_name(std::int64_t byte, bool gzip);
 

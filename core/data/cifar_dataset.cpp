@@ -71,12 +71,6 @@ const Layout& layout_of(const ImageSet& set) {
   return *std::ranges::find(layouts(), set.format, &Layout::format);
 }
 
-/// A dangling link counts as there, so that opening it says what is wrong.
-bool is_there(const fs::path& file) {
-  std::error_code ignored;
-  return fs::exists(fs::symlink_status(file, ignored));
-}
-
 bool holds_any(const Layout& layout, const fs::path& directory) {
   const auto here = [&](const std::string& file) { return is_there(directory / file); };
   return std::ranges::any_of(layout.train, here) || std::ranges::any_of(layout.validation, here);

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/data/byte_source.h"
 #include "core/data/idx.h"
 #include "core/data/labels.h"
 
@@ -26,9 +27,7 @@ std::optional<fs::path> find_file(const fs::path& directory, Split split, const 
   for (const char* suffix : {"", ".gz"}) {
     for (const std::string& spelling : {kind, dotted}) {
       fs::path file = directory / (prefix + spelling + suffix);
-      // A dangling link counts as there, so that opening it says what is wrong.
-      std::error_code ignored;
-      if (fs::exists(fs::symlink_status(file, ignored))) return file;
+      if (is_there(file)) return file;
     }
   }
   return std::nullopt;
