@@ -28,6 +28,21 @@ void expect_same_run(const TrainingOutcome& a, const TrainingOutcome& b, double 
   }
 }
 
+/// Trains `run` in another split; every step, all weights and running statistics are those of
+/// `reference`, and the same on all ranks.
+TrainingOutcome expect_same_in_split(const TrainingOutcome& reference, TrainingRun run,
+                                     Split3 split, double tolerance) {
+  SCOPED_TRACE(fmt::format("{} ranks, accumulation {}", split.ranks, split.accum));
+  run.ranks = split.ranks;
+  run.accum = split.accum;
+  TrainingOutcome outcome = train(run);
+  expect_same_run(reference, outcome, tolerance, static_cast<std::size_t>(run.steps));
+  EXPECT_LE(largest_difference(reference.weights, outcome.weights), tolerance);
+  for (const std::string& hash : outcome.replica_hashes)
+    EXPECT_EQ(hash, outcome.replica_hashes[0]) << "the replicas differ";
+  return outcome;
+}
+
 class Invariance : public testing::TestWithParam<const char*> {};
 
 TEST_P(Invariance, RanksAndAccumulationDoNotChangeTheRunInFloat64) {
@@ -39,12 +54,7 @@ TEST_P(Invariance, RanksAndAccumulationDoNotChangeTheRunInFloat64) {
   EXPECT_GT(largest_difference(train(first_step).weights, reference.weights), 1e-3)
       << "hardly a weight has moved";
   for (const Split3 split : kSplits) {
-    SCOPED_TRACE(fmt::format("{} ranks, accumulation {}", split.ranks, split.accum));
-    run.ranks = split.ranks;
-    run.accum = split.accum;
-    const TrainingOutcome outcome = train(run);
-    expect_same_run(reference, outcome, 1e-10, 12);
-    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
+    const TrainingOutcome outcome = expect_same_in_split(reference, run, split, 1e-10);
     EXPECT_EQ(outcome.evaluation.top1, reference.evaluation.top1);
     EXPECT_EQ(outcome.evaluation.top5, reference.evaluation.top5);
   }
@@ -53,14 +63,7 @@ TEST_P(Invariance, RanksAndAccumulationDoNotChangeTheRunInFloat64) {
 TEST_P(Invariance, FirstStepsAgreeInFloat32) {
   TrainingRun run{.model = GetParam(), .global_batch = 48, .steps = 3, .compute = DType::kF32};
   const TrainingOutcome reference = train(run);
-  for (const Split3 split : kSplits) {
-    SCOPED_TRACE(fmt::format("{} ranks, accumulation {}", split.ranks, split.accum));
-    run.ranks = split.ranks;
-    run.accum = split.accum;
-    const TrainingOutcome outcome = train(run);
-    expect_same_run(reference, outcome, 2e-5, 3);
-    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 2e-5);
-  }
+  for (const Split3 split : kSplits) expect_same_in_split(reference, run, split, 2e-5);
 }
 
 TEST_P(Invariance, OverlapDoesNotChangeAByte) {
@@ -99,38 +102,25 @@ TEST(Training, BucketSizeDoesNotChangeTheRun) {
 TEST(Training, EveryOptimizerIsInvariant) {
   for (const auto& [optimizer, learning_rate] :
        {std::pair{"lars", 1.0}, {"adamw", 1e-3}, {"lion", 3e-4}}) {
-    TrainingRun run{.global_batch = 16,
-                    .accum = 4,
-                    .steps = 6,
-                    .optimizer = optimizer,
-                    .learning_rate = learning_rate};
+    const TrainingRun run{.global_batch = 16,
+                          .accum = 4,
+                          .steps = 6,
+                          .optimizer = optimizer,
+                          .learning_rate = learning_rate};
     const TrainingOutcome reference = train(run);
-    for (const Split3 split : {Split3{2, 2}, Split3{4, 1}}) {
-      SCOPED_TRACE(
-          fmt::format("{}, {} ranks, accumulation {}", optimizer, split.ranks, split.accum));
-      run.ranks = split.ranks;
-      run.accum = split.accum;
-      const TrainingOutcome outcome = train(run);
-      expect_same_run(reference, outcome, 1e-10, 6);
-      EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
-      for (const std::string& hash : outcome.replica_hashes)
-        EXPECT_EQ(hash, outcome.replica_hashes[0]) << "the replicas differ";
-    }
+    SCOPED_TRACE(optimizer);
+    for (const Split3 split : {Split3{2, 2}, Split3{4, 1}})
+      expect_same_in_split(reference, run, split, 1e-10);
   }
 }
 
 TEST(Training, APartialBatchIsTheMeanOverItsTrueSamples) {
   // 70 samples in batches of 32: the third step of the epoch has 6, on 4 ranks some have none.
-  TrainingRun run{.global_batch = 32, .steps = 6, .drop_last = false};
+  const TrainingRun run{.global_batch = 32, .steps = 6, .drop_last = false};
   const TrainingOutcome reference = train(run);
   EXPECT_EQ(reference.steps[2].samples, 6);
   EXPECT_EQ(reference.steps[5].samples, 6);
-  for (const int ranks : {2, 4}) {
-    run.ranks = ranks;
-    const TrainingOutcome outcome = train(run);
-    expect_same_run(reference, outcome, 1e-10, 6);
-    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
-  }
+  for (const int ranks : {2, 4}) expect_same_in_split(reference, run, {ranks, 1}, 1e-10);
 }
 
 /// ResNet-18 on 12x12 images: batch norm, residual branches and a small stem. Its last layers see
@@ -154,21 +144,13 @@ constexpr double kResnetCurve[] = {2.350882897250, 2.152884135075, 2.22805635529
                                    2.204521417214, 2.229173585463};
 
 TEST(BatchNormInvariance, AtEqualMicroBatchRanksAndAccumulationDoNotChangeTheRun) {
-  TrainingRun run = resnet_run();
+  const TrainingRun run = resnet_run();
   const TrainingOutcome reference = train(run);
   for (std::size_t i = 0; i < std::size(kResnetCurve); ++i)
     EXPECT_NEAR(reference.steps[i].loss, kResnetCurve[i], 1e-6) << "step " << i + 1;
   for (const Split3 split : {Split3{2, 2}, Split3{4, 1}}) {
-    SCOPED_TRACE(fmt::format("{} ranks, accumulation {}", split.ranks, split.accum));
-    run.ranks = split.ranks;
-    run.accum = split.accum;
-    const TrainingOutcome outcome = train(run);
-    expect_same_run(reference, outcome, 1e-10, 12);
-    // Weights and running statistics.
-    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
+    const TrainingOutcome outcome = expect_same_in_split(reference, run, split, 1e-10);
     EXPECT_EQ(outcome.evaluation.top1, reference.evaluation.top1);
-    for (const std::string& hash : outcome.replica_hashes)
-      EXPECT_EQ(hash, outcome.replica_hashes[0]) << "the replicas differ";
   }
 }
 
@@ -204,13 +186,8 @@ TEST(BatchNormInvariance, PaddingOfAPartialBatchStaysOut) {
   run.drop_last = false;
   const TrainingOutcome reference = train(run);
   EXPECT_EQ(reference.steps[1].samples, 4);
-  for (const Split3 split : {Split3{2, 2}, Split3{4, 1}}) {
-    run.ranks = split.ranks;
-    run.accum = split.accum;
-    const TrainingOutcome outcome = train(run);
-    expect_same_run(reference, outcome, 1e-10, 4);
-    EXPECT_LE(largest_difference(reference.weights, outcome.weights), 1e-10);
-  }
+  for (const Split3 split : {Split3{2, 2}, Split3{4, 1}})
+    expect_same_in_split(reference, run, split, 1e-10);
 }
 
 TEST(Evaluation, IsExactForAnySizeAndNumberOfRanks) {
