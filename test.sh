@@ -5,15 +5,19 @@ set -euo pipefail
 cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
 
 selection=(--label-exclude slow)
+install=()
 arguments=()
 for argument in "$@"; do
   case $argument in
-    --slow) selection=() ;;
+    --slow)
+      selection=()
+      install=(--readers)
+      ;;
     *) arguments+=("$argument") ;;
   esac
 done
 
-./docker/install.sh
+./docker/install.sh "${install[@]}"
 cmake --preset release
 cmake --build --preset release
 

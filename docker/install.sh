@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Installs what ddptrain needs to be built, run and tested on Debian 12 and Ubuntu 24.04. The one list of packages and
-# the one place that installs; called by demo.sh and test.sh. Does nothing when all is there.
+# the one place that installs; called by demo.sh and test.sh. Does nothing when all is there. With --readers it also installs,
+# from PyPI, what the slow tests read our files with.
 set -euo pipefail
 
 required=(
@@ -14,6 +15,15 @@ required=(
 )
 # Missing in some distributions; the program says what to do without it.
 optional=(dataset-fashion-mnist)
+# From PyPI, into an environment of their own, and without dependencies, since reading needs no others than these.
+readers=(tensorboard==2.18.0 protobuf==5.29.3 absl-py==2.1.0 numpy==2.1.3)
+readers_home=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)/.deps/python
+
+with_readers=
+if [ "${1:-}" = --readers ]; then
+  with_readers=yes
+  required+=(python3-venv)
+fi
 
 say() { echo "install: $*" >&2; }
 die() {
@@ -31,6 +41,22 @@ missing_of() {
   done
 }
 
+# Nothing but slow tests needs the readers, and those say so: their absence is no reason to stop.
+install_readers() {
+  [ -n "$with_readers" ] || return 0
+  local installed=$readers_home/installed
+  if [ "$(cat "$installed" 2>/dev/null)" = "${readers[*]}" ]; then
+    return
+  fi
+  say "installing into ${readers_home}: ${readers[*]}"
+  if rm -rf "$readers_home" && python3 -m venv "$readers_home" &&
+    "$readers_home/bin/pip" --quiet --disable-pip-version-check install --no-deps "${readers[@]}" >&2; then
+    echo "${readers[*]}" >"$installed"
+  else
+    say "going on without them: the messages above say why. The test e2e.tensorboard will fail; to have them, run $0 --readers where PyPI can be reached."
+  fi
+}
+
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   die "this system has no apt-get. ddptrain is set up on Debian 12 and Ubuntu 24.04; elsewhere install the counterparts of: ${required[*]}"
 fi
@@ -39,6 +65,7 @@ mapfile -t missing < <(missing_of "${required[@]}")
 mapfile -t missing_optional < <(missing_of "${optional[@]}")
 all_missing=("${missing[@]}" "${missing_optional[@]}")
 if [ ${#all_missing[@]} -eq 0 ]; then
+  install_readers
   say "all packages are there already, nothing to do."
   exit 0
 fi
@@ -56,6 +83,7 @@ if [ "$(id -u)" -ne 0 ]; then
     advice="as root: apt-get update && apt-get install ${all_missing[*]}"
     [ ${#missing[@]} -eq 0 ] || die "$trouble. Install them $advice"
     say "going on without ${missing_optional[*]}, because $trouble. To have it, $advice"
+    install_readers
     exit 0
   fi
   as_root=(sudo)
@@ -84,4 +112,5 @@ if [ ${#missing[@]} -gt 0 ]; then
   apt_get install -y --no-install-recommends "${missing[@]}" >&2 ||
     die "apt-get could not install these packages; its messages above say why."
 fi
+install_readers
 say "done."

@@ -28,7 +28,7 @@ class EventFile(EndToEnd):
     def read(self, out="run"):
         home = pathlib.Path(PYTHON).parents[1]
         if not (home / "installed").exists():
-            self.fail(f"{home} has no TensorBoard: ./docker/install.sh installs it, from PyPI")
+            self.fail(f"{home} has no TensorBoard: ./docker/install.sh --readers installs it, from PyPI")
         reader = subprocess.run([PYTHON, "-B", READER, self.directory / out], capture_output=True,
                                 text=True, timeout=60)
         self.assertEqual(reader.returncode, 0, reader.stderr)
