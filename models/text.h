@@ -33,6 +33,9 @@ class TextModel {
   std::vector<std::string> positions_;  ///< "LINE:COL" by layer
 };
 
+/// Number of layers that a layer of this kind reads.
+std::size_t bottoms_of(const LayerText& layer);
+
 /// The forward layers of a training graph whose backward ops have not been added yet, and the input
 /// it was built for.
 std::string print_model(const Graph& graph, const DefaultInput& input, const ModelOptions& options);

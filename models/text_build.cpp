@@ -8,10 +8,14 @@
 #include "core/ops/add/add.h"
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
+#include "core/ops/gelu/gelu.h"
+#include "core/ops/layernorm/layernorm.h"
 #include "core/ops/linear/linear.h"
+#include "core/ops/matmul/matmul.h"
 #include "core/ops/pool/pool.h"
 #include "core/ops/relu/relu.h"
 #include "core/ops/reshape/reshape.h"
+#include "core/ops/softmax/softmax.h"
 #include "models/layers.h"
 #include "models/text.h"
 
@@ -19,8 +23,6 @@ namespace ddp::models {
 namespace {
 
 const std::string kImages = "images";
-
-std::size_t bottoms_of(const LayerText& layer) { return layer.has_add() ? 2 : 1; }
 
 Value convolution(Value x, const std::string& name, const ConvolutionText& layer) {
   if (!layer.has_filters()) throw ConfigError("a convolution needs its number of filters");
@@ -35,6 +37,23 @@ Value convolution(Value x, const std::string& name, const ConvolutionText& layer
   return layer.bias() ? bias(y, name) : y;
 }
 
+/// For the messages of max and average pooling, which have the same fields.
+template <class PoolText>
+PoolOptions pool_options(const std::string& name, const PoolText& layer) {
+  return {.name = name, .kernel = layer.kernel(), .stride = layer.stride(), .pad = layer.pad()};
+}
+
+Value matrix_product(Value a, Value b, const std::string& name, const MatmulText& layer) {
+  // The first axis counts samples. What a sample gives may not depend on which others are in its
+  // micro-batch, least of all on those that only fill it up.
+  if (a.shape().rank() == 2 && b.shape().rank() == 2)
+    throw ConfigError(
+        "a product of two matrices [N, columns] mixes samples; multiply what has at least three "
+        "axes, [N, ..., rows, columns]");
+  return matmul(
+      a, b, {.name = name, .transpose_a = layer.transpose_a(), .transpose_b = layer.transpose_b()});
+}
+
 /// Shapes of what a layer reads: "'conv1' 2x28x28x32".
 std::string describe(const std::vector<std::string>& names, const std::vector<Value>& values) {
   std::string text;
@@ -44,6 +63,10 @@ std::string describe(const std::vector<std::string>& names, const std::vector<Va
 }
 
 }  // namespace
+
+std::size_t bottoms_of(const LayerText& layer) {
+  return layer.has_add() || layer.has_matmul() ? 2 : 1;
+}
 
 TextModel::TextModel(std::string text, std::string name)
     : text_(std::move(text)), name_(std::move(name)) {
@@ -91,12 +114,17 @@ Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
                          .eps = layer.batchnorm().eps(),
                          .momentum = layer.batchnorm().momentum()},
                         options);
+    case LayerText::kLayernorm:
+      return layernorm(x, {.name = layer.name(), .eps = layer.layernorm().eps()});
     case LayerText::kRelu: return relu(x, layer.name());
-    case LayerText::kMaxPool:
-      return max_pool(x, {.name = layer.name(),
-                          .kernel = layer.max_pool().kernel(),
-                          .stride = layer.max_pool().stride(),
-                          .pad = layer.max_pool().pad()});
+    case LayerText::kGelu:
+      return gelu(x,
+                  {.name = layer.name(),
+                   .approximate = layer.gelu().approximate() == GeluText::TANH ? "tanh" : "none"});
+    case LayerText::kSoftmax: return softmax(x, layer.name());
+    case LayerText::kMaxPool: return max_pool(x, pool_options(layer.name(), layer.max_pool()));
+    case LayerText::kAveragePool:
+      return avg_pool(x, pool_options(layer.name(), layer.average_pool()));
     case LayerText::kGlobalAveragePool: return global_average_pool(x, layer.name());
     case LayerText::kFlatten: return flatten(x, layer.name());
     case LayerText::kLinear:
@@ -112,6 +140,7 @@ Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
                    .instance = layer.dropout().instance()},
                   options);
     case LayerText::kAdd: return add(x, bottoms[1], layer.name());
+    case LayerText::kMatmul: return matrix_product(x, bottoms[1], layer.name(), layer.matmul());
     case LayerText::KIND_NOT_SET: break;
   }
   throw InternalError(fmt::format("layer '{}' has no builder", layer.name()),

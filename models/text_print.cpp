@@ -2,10 +2,20 @@
 
 #include <map>
 
+#include "core/ops/flag_attribute.h"
 #include "models/text.h"
 
 namespace ddp::models {
 namespace {
+
+/// Of max and average pooling, whose messages have the same fields.
+template <class PoolText>
+void describe_pool(const Attributes& attributes, PoolText& text) {
+  text.set_kernel(static_cast<int>(attributes.integer("kernel")));
+  if (attributes.integer("stride") != text.kernel())
+    text.set_stride(static_cast<int>(attributes.integer("stride")));
+  if (attributes.integer("pad") != 0) text.set_pad(static_cast<int>(attributes.integer("pad")));
+}
 
 /// Turns forward ops into layers, one after the other.
 class Printer {
@@ -35,27 +45,27 @@ class Printer {
   }
 
   void add_layer(const Op& op) {
-    const std::string_view kind = op.definition->name;
     LayerText layer;
     layer.set_name(op.name);
     if (op.block != kNoBlock) layer.set_block(std::to_string(op.block));
+    describe(op, layer);
     const auto bottom = [&](ValueId value) {
       const auto found = layer_of_.find(value);
       return found == layer_of_.end() ? -1 : found->second;
     };
-    const bool is_sum = kind == "add";
-    if (is_sum || bottom(op.inputs[0]) != last_)
-      for (std::size_t i = 0; i < (is_sum ? 2U : 1U); ++i) {
+    const std::size_t bottoms = bottoms_of(layer);
+    if (bottoms > 1 || bottom(op.inputs[0]) != last_)
+      for (std::size_t i = 0; i < bottoms; ++i) {
         const int index = bottom(op.inputs[i]);
         layer.add_bottom(index < 0 ? "images" : model_.layer(index).name());
       }
-    describe(op, kind, layer);
     *model_.add_layer() = layer;
     last_ = model_.layer_size() - 1;
     layer_of_[op.outputs[0]] = last_;
   }
 
-  void describe(const Op& op, std::string_view kind, LayerText& layer) const {
+  void describe(const Op& op, LayerText& layer) const {
+    const std::string_view kind = op.definition->name;
     const Attributes& attributes = op.attributes;
     if (kind == "conv2d") {
       const Parameter& filters = *graph_.parameter_of(op.inputs[1]);
@@ -77,18 +87,28 @@ class Printer {
       for (const RunningStatistics& running : graph_.statistics())
         if (running.name == op.name && running.momentum != text.momentum())
           text.set_momentum(running.momentum);
+    } else if (kind == "layernorm") {
+      LayerNormText& text = *layer.mutable_layernorm();
+      if (attributes.real("eps") != text.eps()) text.set_eps(attributes.real("eps"));
     } else if (kind == "relu") {
       layer.mutable_relu();
+    } else if (kind == "gelu") {
+      GeluText& text = *layer.mutable_gelu();
+      if (attributes.text("approximate") == "tanh") text.set_approximate(GeluText::TANH);
+    } else if (kind == "softmax") {
+      layer.mutable_softmax();
     } else if (kind == "add") {
       layer.mutable_add();
+    } else if (kind == "matmul" && graph_.value(op.outputs[0]).type.shape.rank() > 2) {
+      MatmulText& text = *layer.mutable_matmul();
+      if (flag(attributes, "transpose_a")) text.set_transpose_a(true);
+      if (flag(attributes, "transpose_b")) text.set_transpose_b(true);
     } else if (kind == "global_average_pool") {
       layer.mutable_global_average_pool();
     } else if (kind == "max_pool") {
-      MaxPoolText& text = *layer.mutable_max_pool();
-      text.set_kernel(static_cast<int>(attributes.integer("kernel")));
-      if (attributes.integer("stride") != text.kernel())
-        text.set_stride(static_cast<int>(attributes.integer("stride")));
-      if (attributes.integer("pad") != 0) text.set_pad(static_cast<int>(attributes.integer("pad")));
+      describe_pool(attributes, *layer.mutable_max_pool());
+    } else if (kind == "avg_pool") {
+      describe_pool(attributes, *layer.mutable_average_pool());
     } else if (kind == "reshape" && graph_.value(op.outputs[0]).type.shape.rank() == 2) {
       layer.mutable_flatten();
     } else if (kind == "dropout") {

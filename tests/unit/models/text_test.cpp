@@ -3,6 +3,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <functional>
+
+#include "core/ops/conv2d/conv2d.h"
+#include "core/ops/embedding/embedding.h"
+#include "core/ops/gelu/gelu.h"
+#include "core/ops/layernorm/layernorm.h"
+#include "core/ops/linear/linear.h"
+#include "core/ops/matmul/matmul.h"
+#include "core/ops/pool/pool.h"
+#include "core/ops/reshape/reshape.h"
+#include "core/ops/softmax/softmax.h"
+
 namespace ddp::models {
 namespace {
 
@@ -83,6 +95,96 @@ TEST(ModelText, LeavesOutWhatFollowsFromTheLayerBeforeAndTheClasses) {
   EXPECT_EQ(graph.parameter_elements(), 3 * 32 * 32 * 5 + 5 + 5 * 7 + 7);
 }
 
+/// Behind the layer that a test looks at, so that the model gives logits.
+const std::string kTail =
+    "layer { name: \"flat\" flatten {} }\n"
+    "layer { name: \"fc\" linear {} }\n";
+
+TEST(ModelText, EveryKindBuildsItsOpAndReadsBackAsItWasPrinted) {
+  const std::string queries =
+      "layer { name: \"q\" convolution { filters: 4 } }\n"
+      "layer { name: \"k\" bottom: \"images\" convolution { filters: 4 } }\n";
+  const auto convolution = [](Value x, const char* name) {
+    return conv2d(x, {.name = name, .filters = 4});
+  };
+  const struct {
+    std::string text;
+    std::function<Value(Value images)> build;
+  } cases[] = {
+      {"layer { name: \"a\" average_pool {} }", [](Value x) { return avg_pool(x, {.name = "a"}); }},
+      {"layer { name: \"a\" average_pool { kernel: 3 stride: 2 pad: 1 } }",
+       [](Value x) { return avg_pool(x, {.name = "a", .kernel = 3, .stride = 2, .pad = 1}); }},
+      {"layer { name: \"a\" layernorm {} }", [](Value x) { return layernorm(x, {.name = "a"}); }},
+      {"layer { name: \"a\" flatten {} }\nlayer { name: \"b\" layernorm { eps: 1e-6 } }",
+       [](Value x) { return layernorm(flatten(x, "a"), {.name = "b", .eps = 1e-6}); }},
+      {"layer { name: \"a\" gelu {} }", [](Value x) { return gelu(x, {.name = "a"}); }},
+      {"layer { name: \"a\" gelu { approximate: TANH } }",
+       [](Value x) { return gelu(x, {.name = "a", .approximate = "tanh"}); }},
+      {"layer { name: \"a\" softmax {} }", [](Value x) { return softmax(x, "a"); }},
+      {queries + "layer { name: \"a\" bottom: \"q\" bottom: \"k\" matmul { transpose_b: true } }",
+       [&](Value x) {
+         const Value q = convolution(x, "q"), k = convolution(x, "k");
+         return matmul(q, k, {.name = "a", .transpose_b = true});
+       }},
+      {queries + "layer { name: \"a\" bottom: \"k\" bottom: \"q\" matmul { transpose_a: true } }",
+       [&](Value x) {
+         const Value q = convolution(x, "q"), k = convolution(x, "k");
+         return matmul(k, q, {.name = "a", .transpose_a = true});
+       }},
+      {"layer { name: \"q\" convolution { filters: 32 } }\n"
+       "layer { name: \"a\" bottom: \"images\" bottom: \"q\"\n"
+       "  matmul { transpose_a: true transpose_b: true } }\n"
+       "layer { name: \"b\" bottom: \"images\" bottom: \"a\" matmul {} }",
+       [](Value x) {
+         const Value q = conv2d(x, {.name = "q", .filters = 32});
+         return matmul(x, matmul(x, q, {.name = "a", .transpose_a = true, .transpose_b = true}),
+                       {.name = "b"});
+       }},
+  };
+  for (const auto& [text, build] : cases) {
+    SCOPED_TRACE(text);
+    Graph expected(DType::kF32), by_text(DType::kF32), by_print(DType::kF32);
+    const Inputs in = inputs_of(expected, true), in_text = inputs_of(by_text, true),
+                 in_print = inputs_of(by_print, true);
+    linear(flatten(build(in.images), "flat"), {.name = "fc", .units = 7});
+    TextModel(text + "\n" + kTail, "m.pbtxt").build(by_text, in_text.images, in_text.options);
+    EXPECT_EQ(describe(by_text), describe(expected));
+    const std::string printed = print_model(expected, kImages32, in.options);
+    TextModel(printed, "printed").build(by_print, in_print.images, in_print.options);
+    EXPECT_EQ(describe(by_print), describe(expected));
+    EXPECT_EQ(print_model(by_print, kImages32, in_print.options), printed);
+  }
+}
+
+TEST(ModelText, RefusesToPrintWhatNoTextCanBuild) {
+  const struct {
+    const char* says;
+    std::function<Value(Graph& graph, Value images)> build;
+  } cases[] = {
+      {"'ids' (embedding)",
+       [](Graph& graph, Value) {
+         const Value ids = graph.input("tokens", {Shape{2, 3}, DType::kI32});
+         return embedding(ids, {.name = "ids", .entries = 5, .features = 4});
+       }},
+      {"'samples' (matmul)",
+       [](Graph&, Value images) {
+         const Value x = flatten(images);
+         return matmul(x, x, {.name = "samples", .transpose_b = true});
+       }},
+  };
+  for (const auto& [says, build] : cases) {
+    Graph graph(DType::kF32);
+    const Inputs in = inputs_of(graph, true);
+    build(graph, in.images);
+    try {
+      print_model(graph, kImages32, in.options);
+      ADD_FAILURE() << "no error for " << says;
+    } catch (const ConfigError& error) {
+      EXPECT_THAT(error.what(), HasSubstr(says));
+    }
+  }
+}
+
 /// Reads and builds a text; errors say where.
 void build(const std::string& text) {
   const TextModel model(text, "m.pbtxt");
@@ -121,6 +223,45 @@ TEST(ModelText, ErrorsNameFileLineColumnAndWhatWasMeant) {
        {"m.pbtxt:1:1", "nobody reads", "'left'"}},
       {"layer { name: \"flat\" flatten {} }\nlayer { name: \"fc\" linear { units: 9 } }",
        {"m.pbtxt:2:1", "'fc'", "2x9", "2x7"}},
+      {"layer { name: \"flat\" flatten {} }\nlayer { name: \"a\" average_pool {} }",
+       {"m.pbtxt:2:1", "'a'", "'flat' 2x3072", "average pooling needs images"}},
+      {"layer { name: \"a\" average_pool { kernel: 40 } }",
+       {"m.pbtxt:1:1", "'a'", "'images' 2x32x32x3", "40x40 window"}},
+      {"layer { name: \"a\" average_pool { pad: 2 } }",
+       {"m.pbtxt:1:1", "'a'", "'images' 2x32x32x3", "pads by 2"}},
+      {"layer { name: \"a\" average_pool { stride: -1 } }",
+       {"m.pbtxt:1:1", "'a'", "'images' 2x32x32x3", "stride of average pooling is -1"}},
+      {"layer { name: \"a\" average_pool { filters: 1 } }",
+       {"m.pbtxt:1:34", "unknown field filters"}},
+      {"layer { name: \"a\" layernorm { eps: -1 } }",
+       {"m.pbtxt:1:1", "'a'", "'images' 2x32x32x3", "eps of layer norm is -1"}},
+      {"layer { name: \"a\" gelu { approximate: TAN } }", {"m.pbtxt:1:", "TAN", "approximate"}},
+      {"layer { name: \"first\" relu {} }\n"
+       "layer { name: \"a\" bottom: \"first\" bottom: \"images\" average_pool {} }",
+       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+      {"layer { name: \"first\" relu {} }\n"
+       "layer { name: \"a\" bottom: \"first\" bottom: \"images\" layernorm {} }",
+       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+      {"layer { name: \"first\" relu {} }\n"
+       "layer { name: \"a\" bottom: \"first\" bottom: \"images\" gelu {} }",
+       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+      {"layer { name: \"first\" relu {} }\n"
+       "layer { name: \"a\" bottom: \"first\" bottom: \"images\" softmax {} }",
+       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+      {"layer { name: \"a\" matmul {} }", {"m.pbtxt:1:1", "'a' reads 2 layers, not 1"}},
+      {"layer { name: \"first\" relu {} }\n"
+       "layer { name: \"a\" bottom: \"first\" bottom: \"images\" matmul {} }",
+       {"m.pbtxt:2:1", "'first' 2x32x32x3, 'images' 2x32x32x3", "a has 3 columns, b has 32 rows"}},
+      {"layer { name: \"half\" max_pool {} }\n"
+       "layer { name: \"a\" bottom: \"half\" bottom: \"images\" matmul { transpose_b: true } }",
+       {"m.pbtxt:2:1", "'half' 2x16x16x3, 'images' 2x32x32x3", "axis 1 is 16 in a and 32 in b"}},
+      {"layer { name: \"flat\" flatten {} }\n"
+       "layer { name: \"a\" bottom: \"images\" bottom: \"flat\" matmul {} }",
+       {"m.pbtxt:2:1", "'images' 2x32x32x3, 'flat' 2x3072", "equal rank"}},
+      {"layer { name: \"flat\" flatten {} }\n"
+       "layer { name: \"a\" bottom: \"flat\" bottom: \"flat\" matmul { transpose_b: true } }",
+       {"m.pbtxt:2:1", "'flat' 2x3072, 'flat' 2x3072", "mixes samples"}},
+      {"layer { name: \"a\" embedding {} }", {"m.pbtxt:1:19", "unknown field embedding"}},
   };
   for (const auto& [text, says] : cases) {
     SCOPED_TRACE(text);
