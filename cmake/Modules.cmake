@@ -1,12 +1,17 @@
-# ddp_module(core/graph [SELF_REGISTERING] DEPENDS …): a static library of all .cpp files below that folder, except those
-# in folders that are modules of their own. Dependencies are module folders or imported targets. SELF_REGISTERING
+# ddp_module(core/graph [SELF_REGISTERING] DEPENDS …): a static library of all .cpp files below that folder, and with CUDA
+# of all .cu files; without CUDA, what needs it is left out. Dependencies are module folders or imported targets. SELF_REGISTERING
 # modules are linked whole, since nothing refers to their registrars.
 set_property(GLOBAL PROPERTY ddp_module_folders "")
 
 function(ddp_module folder)
   cmake_parse_arguments(ARG "SELF_REGISTERING" "" "DEPENDS" ${ARGN})
   string(REPLACE "/" "_" name "${folder}")
-  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp)
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/${folder}/*.cpp ${CMAKE_SOURCE_DIR}/${folder}/*.cu)
+  if(DDP_CUDA)
+    list(FILTER sources EXCLUDE REGEX "_absent\\.cpp$")
+  else()
+    list(FILTER sources EXCLUDE REGEX "/[^/]*_cuda\\.cpp$|\\.cu$|/core/backend/cuda/|/comm/nccl/")
+  endif()
   set(dependencies "")
   foreach(dependency IN LISTS ARG_DEPENDS)
     if(IS_DIRECTORY ${CMAKE_SOURCE_DIR}/${dependency})

@@ -27,14 +27,14 @@ endif()
 # Options every target of ours compiles with; generated code (protobuf) does not.
 add_library(ddp_options INTERFACE)
 target_include_directories(ddp_options INTERFACE ${CMAKE_SOURCE_DIR})
-target_compile_options(ddp_options INTERFACE -Wall -Wextra -Wshadow -Wsign-conversion
-                                             -Wnon-virtual-dtor -Woverloaded-virtual
-                                             # designated initialisers leave the other members at their defaults
-                                             -Wno-missing-field-initializers
-                                             # errno of math functions keeps loops with sqrt scalar
-                                             -fno-math-errno)
+target_compile_options(ddp_options INTERFACE
+  $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wshadow -Wsign-conversion -Wnon-virtual-dtor -Woverloaded-virtual
+                            # designated initialisers leave the other members at their defaults
+                            -Wno-missing-field-initializers
+                            # errno of math functions keeps loops with sqrt scalar
+                            -fno-math-errno>)
 if(DDP_NATIVE)
-  target_compile_options(ddp_options INTERFACE -march=native)
+  target_compile_options(ddp_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(DDP_SANITIZE)
   # With sanitizers g++ sees uninitialised values where there are none.

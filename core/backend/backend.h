@@ -3,7 +3,9 @@
 // plan runs at once on the CPU, is enqueued on CUDA, and can be captured.
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -39,6 +41,19 @@ class Stream {
   virtual void synchronize() = 0;
 };
 
+/// What the compute stream does between two marks.
+enum class Activity : std::uint8_t { kOther, kForward, kBackward, kExposed, kOptimizer };
+inline constexpr std::size_t kActivityCount = 5;
+
+/// Where the time of the compute stream went, in seconds. `exposed` is the time that it waited for
+/// collectives.
+struct PhaseTimes {
+  double forward = 0, backward = 0, exposed = 0, optimizer = 0;
+};
+PhaseTimes operator-(const PhaseTimes& later, const PhaseTimes& earlier);
+/// From the seconds of each activity.
+PhaseTimes phase_times_of(const std::array<double, kActivityCount>& seconds);
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -51,6 +66,10 @@ class Backend {
   virtual Buffer allocate(std::size_t bytes) = 0;
   virtual Stream& compute() = 0;
   virtual std::unique_ptr<Event> make_event() = 0;
+  /// The compute stream enters an activity at this place of its order.
+  virtual void enter(Activity activity) = 0;
+  /// Sums over all activities that the compute stream has left so far, since the backend was made.
+  virtual PhaseTimes phase_times() const = 0;
   /// Copies between host and device in the order of the compute stream.
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;

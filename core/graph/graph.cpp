@@ -36,14 +36,18 @@ Value Graph::input(std::string name, TensorType type) {
   return {this, ValueId(values_.size() - 1)};
 }
 
-Value Graph::parameter(std::string_view name, const Shape& shape, Init init, FileLayout file) {
+Value Graph::parameter(std::string_view name, const TensorType& type, Init init, FileLayout file) {
   std::string path = scoped(name);
-  const TensorType type{shape, compute_};
+  const Shape& shape = type.shape;
   if (const auto found = std::ranges::find(parameters_, path, &Parameter::name);
       found != parameters_.end()) {
-    if (value(found->value).type != type)
+    const TensorType& known = value(found->value).type;
+    if (known.shape != shape)
       throw ConfigError("parameter '{}' is used with the shapes {} and {}", path,
-                        value(found->value).type.shape.to_string(), shape.to_string());
+                        known.shape.to_string(), shape.to_string());
+    if (known.dtype != type.dtype)
+      throw ConfigError("parameter '{}' is used as {} and as {}", path, name_of(known.dtype),
+                        name_of(type.dtype));
     return {this, found->value};
   }
   if (file.order.empty()) file = {.view = shape, .order = {}, .file = shape};
@@ -65,7 +69,7 @@ RunningStatistics& Graph::running_statistics(std::string_view name, std::int64_t
   const std::string path = scoped(name);
   if (std::ranges::find(statistics_, path, &RunningStatistics::name) != statistics_.end())
     throw ConfigError("two batch-normalised layers are called '{}'", path);
-  const TensorType type{Shape{channels}, compute_};
+  const TensorType type{Shape{channels}, master_dtype()};
   const auto buffer = [&](std::string_view which) {
     values_.push_back({fmt::format("{}.{}", path, which), type, ValueRole::kBuffer, {}});
     return ValueId(values_.size() - 1);

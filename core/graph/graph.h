@@ -106,17 +106,23 @@ class OpRef {
 
 class Graph {
  public:
-  /// `compute` is the type of activations and parameters: kF32, or kF64 for checks.
+  /// `compute` is the type of activations and of the parameters that meet them: kF32, kBF16, or
+  /// kF64 for checks.
   explicit Graph(DType compute) : compute_(compute) {}
   Graph(Graph&&) = delete;  // values point here
 
   DType compute_dtype() const { return compute_; }
+  DType master_dtype() const { return ddp::master_dtype(compute_); }
 
   /// Adds a value that the host fills before each micro-step.
   Value input(std::string name, TensorType type);
-  /// Adds a parameter named "<scope>.<name>". An existing name with the same type is shared (tied
-  /// weights).
-  Value parameter(std::string_view name, const Shape& shape, Init init, FileLayout file = {});
+  /// Adds a parameter of the compute type named "<scope>.<name>". An existing name with the same
+  /// type is shared (tied weights).
+  Value parameter(std::string_view name, const Shape& shape, Init init, FileLayout file = {}) {
+    return parameter(name, {shape, compute_}, init, std::move(file));
+  }
+  /// The same of another type: scales of normalisation are of the master type.
+  Value parameter(std::string_view name, const TensorType& type, Init init, FileLayout file = {});
   /// Adds the running statistics of layer `name` of `channels` channels; a name that exists is a
   /// ConfigError.
   RunningStatistics& running_statistics(std::string_view name, std::int64_t channels,

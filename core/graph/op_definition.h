@@ -20,6 +20,9 @@ namespace ddp {
 class GradientBuilder;
 class OpRef;
 class Stream;
+namespace cuda {
+class Device;
+}
 
 /// What an op works on: types of its tensors and its attributes. `outputs` is empty while `infer`
 /// runs.
@@ -82,7 +85,11 @@ struct Kernel {
 
 /// What a factory may know of the device it prepares a kernel for.
 struct KernelContext {
-  int threads = 1;
+  int threads = 1;  ///< of the CPU backend
+  cuda::Device* gpu =
+      nullptr;  ///< of the CUDA backend: library handles and facts, see core/backend/cuda/device.h
+  bool tf32 = false;           ///< CUDA: matrix products of F32 may round their inputs to TF32
+  bool deterministic = false;  ///< only algorithms that give the same bytes in every run
 };
 using KernelFactory = Kernel (*)(const OpSignature&, const KernelContext&);
 
@@ -109,6 +116,9 @@ struct KernelRegistrar {
 
 #define DDP_REGISTER_OP(definition) \
   static const ::ddp::OpRegistrar registrar_##definition(definition)
+#define DDP_REGISTER_CUDA_KERNEL(op, factory)                                                 \
+  static const ::ddp::KernelRegistrar cuda_registrar_##factory(::ddp::BackendKind::kCuda, op, \
+                                                               factory)
 #define DDP_REGISTER_CPU_KERNEL(op, factory) \
   static const ::ddp::KernelRegistrar cpu_registrar_##factory(::ddp::BackendKind::kCpu, op, factory)
 

@@ -6,6 +6,7 @@
 
 #include "core/base/round_up.h"
 #include "core/ops/batchnorm/batchnorm.h"
+#include "core/ops/cast/cast.h"
 #include "core/plan/plan_memory.h"
 
 namespace ddp {
@@ -20,8 +21,7 @@ class PlanBuilder {
   explicit PlanBuilder(const PlanContext& context) : context_(context), graph_(*context.graph) {
     for (const SlabSegment& segment : context.layout->segments) {
       const Parameter& parameter = graph_.parameters()[segment.parameter.index()];
-      fixed_[parameter.value] =
-          slab_range(Region::kParameters, segment.offset, graph_.value(parameter.value).type.shape);
+      fixed_[parameter.value] = parameter_place(segment, graph_.value(parameter.value).type);
     }
     for (const RunningStatistics& running : graph_.statistics()) {
       const StatisticsSegment& segment = statistics_segment(running.name);
@@ -50,6 +50,14 @@ class PlanBuilder {
   }
   Placement whole_slab(Region region, std::size_t slab = 0) const {
     return slab_range(region, 0, Shape{static_cast<std::int64_t>(context_.layout->elements)}, slab);
+  }
+
+  /// Parameters of the compute type are read in their copy, the others in the master slab.
+  Placement parameter_place(const SlabSegment& segment, const TensorType& type) const {
+    const bool copy = type.dtype != context_.layout->dtype;
+    return {.region = copy ? Region::kComputeParameters : Region::kParameters,
+            .offset = segment.offset * size_of(type.dtype),
+            .type = type};
   }
 
   /// All of kBuffers or kStatistics.
@@ -92,6 +100,18 @@ class PlanBuilder {
     add(std::move(draft));
   }
 
+  /// Rounds the parameters to the compute type; nothing when they are of it.
+  void cast_parameters() {
+    const SlabLayout& layout = *context_.layout;
+    if (!layout.has_compute_copy()) return;
+    Placement copy = whole_slab(Region::kParameters);
+    copy.region = Region::kComputeParameters;
+    copy.type.dtype = layout.compute;
+    add_slab_op("cast", "cast_parameters", Phase::kForward,
+                {{.value = {}, .fixed = whole_slab(Region::kParameters)}},
+                {{.value = {}, .fixed = copy}}, cast_attributes(layout.compute));
+  }
+
   void add(Step step) { order_.push_back({.other = std::move(step)}); }
   void mark(Phase phase) { add(MarkStep{phase}); }
   std::size_t new_event() { return plan_.events++; }
@@ -124,6 +144,7 @@ class PlanBuilder {
     plan_.memory = memory.memory;
     plan_.memory.input = input_bytes_;
     plan_.memory.parameters = context_.layout->bytes();
+    plan_.memory.compute_parameters = context_.layout->compute_copy_bytes();
     plan_.memory.buffers = context_.layout->statistics_bytes();
     return std::move(plan_);
   }
@@ -187,8 +208,10 @@ class TrainPlan {
     const Graph& graph = *context_.graph;
     const std::vector<std::size_t> ready = bucket_ready_ops(graph, *context_.layout);
     builder_.mark(Phase::kForward);
-    if (options_.micro_step.first)
+    if (options_.micro_step.first) {
       builder_.add_slab_op("begin_step", "begin_step", Phase::kForward, {}, {}, {});
+      builder_.cast_parameters();
+    }
     bool backward = false;
     std::size_t bucket = 0;
     for (std::size_t i = 0; i < graph.ops().size(); ++i) {
@@ -223,7 +246,7 @@ class TrainPlan {
     std::vector<std::size_t> targets;  ///< by contribution, the range it goes to
   };
 
-  /// `contributions` have the type of the range: a parameter's gradients, a layer's statistics.
+  /// `contributions` have the shape of the range: a parameter's gradients, a layer's statistics.
   void add_to(Commit& commit, const std::vector<ValueId>& contributions, Region region,
               std::size_t offset) const {
     for (const ValueId id : contributions) {
@@ -372,6 +395,7 @@ Plan make_train_plan(const PlanContext& context, const TrainPlanOptions& options
 Plan make_evaluation_plan(const PlanContext& context, const std::vector<ValueId>& outputs) {
   PlanBuilder builder(context);
   builder.mark(Phase::kForward);
+  builder.cast_parameters();
   for (const Op& op : context.graph->ops()) builder.add_graph_op(op);
   return builder.finish("evaluate", outputs);
 }

@@ -119,12 +119,14 @@ std::string describe_plan(const Plan& plan, const Graph& graph, const SlabLayout
       "\nmemory (MiB)\n  activations and workspace {:>10.2f}  (without reuse {:.2f}, floor "
       "{:.2f})\n"
       "  input                     {:>10.2f}\n  parameters                {:>10.2f}\n"
+      "  their compute copy        {:>10.2f}\n"
       "  gradients                 {:>10.2f}\n  optimizer                 {:>10.2f}\n"
       "  running statistics        {:>10.2f}\n  averaged weights          {:>10.2f}\n"
       "  total                     {:>10.2f}\n",
       mib(memory.arena), mib(memory.arena_without_reuse), mib(memory.arena_floor),
-      mib(memory.input), mib(memory.parameters), mib(memory.gradients), mib(memory.optimizer),
-      mib(memory.buffers + memory.statistics), mib(memory.average), mib(memory.total()));
+      mib(memory.input), mib(memory.parameters), mib(memory.compute_parameters),
+      mib(memory.gradients), mib(memory.optimizer), mib(memory.buffers + memory.statistics),
+      mib(memory.average), mib(memory.total()));
   out +=
       fmt::format("\nper micro-step {:.3f} GFLOP, {:.1f} MiB moved at least ({:.1f} FLOP/byte)\n",
                   plan.cost.flops / 1e9, plan.cost.bytes / kMiB,
@@ -184,6 +186,7 @@ nlohmann::ordered_json plan_json(const Plan& plan, const Graph& graph, const Sla
                 {"arena_floor", memory.arena_floor},
                 {"input", memory.input},
                 {"parameters", memory.parameters},
+                {"compute_parameters", memory.compute_parameters},
                 {"gradients", memory.gradients},
                 {"optimizer", memory.optimizer},
                 {"buffers", memory.buffers},

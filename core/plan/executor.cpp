@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "core/base/overloaded.h"
-#include "core/base/stopwatch.h"
+#include "core/tensor/bfloat16.h"
 
 namespace ddp {
 namespace {
@@ -15,6 +15,7 @@ std::size_t region_bytes(const Plan& plan, Region region) {
     case Region::kArena: return plan.memory.arena;
     case Region::kInput: return plan.memory.input;
     case Region::kParameters: return plan.memory.parameters;
+    case Region::kComputeParameters: return plan.memory.compute_parameters;
     case Region::kGradients: return plan.memory.gradients;
     case Region::kOptimizer: return plan.memory.optimizer;
     case Region::kBuffers: return plan.memory.buffers;
@@ -27,15 +28,34 @@ std::size_t region_bytes(const Plan& plan, Region region) {
 
 template <class T>
 bool all_finite(const TensorView& view) {
-  return std::ranges::all_of(view.span<T>(), [](T x) { return std::isfinite(x); });
+  return std::ranges::all_of(view.span<T>(),
+                             [](T x) { return std::isfinite(static_cast<double>(x)); });
 }
 
-bool is_finite(const TensorView& view) {
+/// Of a tensor on the device.
+bool is_finite(Backend& backend, const TensorView& view) {
+  std::vector<std::byte> copy(view.bytes());
+  backend.download(copy.data(), view.data, copy.size());
+  const TensorView host{copy.data(), view.type};
   switch (view.type.dtype) {
-    case DType::kF32: return all_finite<float>(view);
-    case DType::kF64: return all_finite<double>(view);
+    case DType::kF32: return all_finite<float>(host);
+    case DType::kF64: return all_finite<double>(host);
+    case DType::kBF16: return all_finite<BFloat16>(host);
     default: return true;
   }
+}
+
+bool is_parameter(Region region) {
+  return region == Region::kParameters || region == Region::kComputeParameters;
+}
+
+Activity activity_of(Phase phase) {
+  switch (phase) {
+    case Phase::kForward: return Activity::kForward;
+    case Phase::kBackward: return Activity::kBackward;
+    case Phase::kOptimizer: return Activity::kOptimizer;
+  }
+  return Activity::kOther;
 }
 
 }  // namespace
@@ -47,7 +67,8 @@ RunMemory::RunMemory(Backend& backend, const std::vector<const Plan*>& plans) {
       bytes = std::max(bytes, region_bytes(*plan, static_cast<Region>(r)));
     buffers_[r] = backend.allocate(bytes);
   }
-  new (base(Region::kState)) StepState();
+  const StepState state;
+  backend.upload(base(Region::kState), &state, sizeof(state));
 }
 
 MemoryMap RunMemory::map() const {
@@ -59,14 +80,6 @@ MemoryMap RunMemory::map() const {
 std::size_t RunMemory::allocated_bytes() const {
   return std::accumulate(buffers_.begin(), buffers_.end(), std::size_t{0},
                          [](std::size_t sum, const Buffer& buffer) { return sum + buffer.size(); });
-}
-
-PhaseTimes& PhaseTimes::operator+=(const PhaseTimes& other) {
-  forward += other.forward;
-  backward += other.backward;
-  exposed += other.exposed;
-  optimizer += other.optimizer;
-  return *this;
 }
 
 Executor::Executor(const Plan& plan, Backend& backend, const MemoryMap& memory,
@@ -102,19 +115,10 @@ Executor::Executor(const Plan& plan, Backend& backend, const MemoryMap& memory,
   }
 }
 
-PhaseTimes Executor::run() {
+void Executor::run() {
   Stream& compute = backend_.compute();
-  PhaseTimes times;
   Phase phase = Phase::kForward;
-  Stopwatch watch;
-  const auto charge = [&](double seconds) {
-    switch (phase) {
-      case Phase::kForward: times.forward += seconds; break;
-      case Phase::kBackward: times.backward += seconds; break;
-      case Phase::kOptimizer: times.optimizer += seconds; break;
-    }
-  };
-  for (std::size_t i = 0; i < plan_.steps.size(); ++i) {
+  for (std::size_t i = 0; i < plan_.steps.size(); ++i)
     std::visit(overloaded{
                    [&](const ComputeStep& step) { step.kernel.run(bound_[i].args); },
                    [&](const CommStep& step) {
@@ -124,20 +128,22 @@ PhaseTimes Executor::run() {
                                          /*signal=*/*signals_[step.signal]);
                    },
                    [&](const WaitStep& step) {
-                     charge(watch.lap());
+                     if (!waits(i - 1)) backend_.enter(Activity::kExposed);
                      compute.wait_for(*signals_[step.signal]);
                      communicator_->check();
-                     times.exposed += watch.lap();
+                     if (!waits(i + 1)) backend_.enter(activity_of(phase));
                    },
                    [&](const MarkStep& step) {
-                     charge(watch.lap());
                      phase = step.phase;
+                     backend_.enter(activity_of(phase));
                    },
                },
                plan_.steps[i]);
-  }
-  charge(watch.lap());
-  return times;
+  backend_.enter(Activity::kOther);
+}
+
+bool Executor::waits(std::size_t step) const {
+  return step < plan_.steps.size() && std::holds_alternative<WaitStep>(plan_.steps[step]);
 }
 
 std::optional<std::string> Executor::first_nonfinite() {
@@ -146,11 +152,11 @@ std::optional<std::string> Executor::first_nonfinite() {
     if (step == nullptr || step->phase == Phase::kOptimizer) continue;
     // A parameter that is already bad is the cause, not the layer that reads it.
     for (std::size_t in = 0; in < step->inputs.size(); ++in)
-      if (step->inputs[in].region == Region::kParameters && !is_finite(bound_[i].inputs[in]))
+      if (is_parameter(step->inputs[in].region) && !is_finite(backend_, bound_[i].inputs[in]))
         return fmt::format("a parameter of {}", step->name);
     step->kernel.run(bound_[i].args);
     for (const TensorView& output : bound_[i].outputs)
-      if (!is_finite(output))
+      if (!is_finite(backend_, output))
         return fmt::format("the output of {} ({}, {})", step->name, step->kind,
                            name_of(step->phase));
   }

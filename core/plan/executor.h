@@ -49,21 +49,15 @@ class RunMemory {
   std::array<Buffer, kRegionCount> buffers_;
 };
 
-/// Where the time of a run of a plan went, in seconds. `exposed` is the time that compute waited
-/// for collectives.
-struct PhaseTimes {
-  double forward = 0, backward = 0, exposed = 0, optimizer = 0;
-  PhaseTimes& operator+=(const PhaseTimes& other);
-};
-
 class Executor {
  public:
   /// `communicator` may be null when the plan has no CommStep. Everything passed, and the memory
   /// behind the map, must outlive the executor.
   Executor(const Plan& plan, Backend& backend, const MemoryMap& memory, Communicator* communicator);
 
-  /// Runs all steps. Throws what a failed collective throws.
-  PhaseTimes run();
+  /// Enqueues all steps; Backend::phase_times says where the time went. Throws what a failed
+  /// collective throws.
+  void run();
 
   /// Runs the compute steps up to the optimizer one by one, without communication, and returns the
   /// name of the first tensor with a value that is NaN or infinite; nothing if all are finite. For
@@ -81,6 +75,9 @@ class Executor {
     std::vector<TensorView> inputs, outputs;
     KernelArgs args;
   };
+
+  /// Whether there is such a step, and it is a WaitStep.
+  bool waits(std::size_t step) const;
 
   const Plan& plan_;
   Backend& backend_;

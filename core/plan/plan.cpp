@@ -7,6 +7,7 @@ std::string_view name_of(Region region) {
     case Region::kArena: return "arena";
     case Region::kInput: return "input";
     case Region::kParameters: return "parameters";
+    case Region::kComputeParameters: return "compute parameters";
     case Region::kGradients: return "gradients";
     case Region::kOptimizer: return "optimizer";
     case Region::kBuffers: return "buffers";

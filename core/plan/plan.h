@@ -19,7 +19,8 @@ namespace ddp {
 enum class Region : std::uint8_t {
   kArena,
   kInput,
-  kParameters,
+  kParameters,         ///< of the master type
+  kComputeParameters,  ///< their copy of the compute type, where that is another one
   kGradients,
   kOptimizer,
   kBuffers,     ///< running statistics of batch norm
@@ -27,7 +28,7 @@ enum class Region : std::uint8_t {
   kAverage,     ///< moving averages of the parameters, and behind them of the buffers
   kState
 };
-inline constexpr std::size_t kRegionCount = 9;
+inline constexpr std::size_t kRegionCount = 10;
 std::string_view name_of(Region region);
 
 struct Placement {
@@ -63,13 +64,18 @@ struct StatisticsSegment {
 };
 
 struct SlabLayout {
-  DType dtype = DType::kF32;
+  DType dtype = DType::kF32;          ///< master type, of all slabs but kComputeParameters
+  DType compute = DType::kF32;        ///< of kComputeParameters
   std::size_t elements = 0;           ///< of one slab, padding included
   std::vector<SlabSegment> segments;  ///< in the order in which gradients become final
   std::vector<Bucket> buckets;
   std::vector<StatisticsSegment> statistics;  ///< in the order of the graph
   std::size_t statistics_elements = 0;  ///< of kBuffers and of kStatistics; 0 without batch norm
   std::size_t bytes() const { return elements * size_of(dtype); }
+  bool has_compute_copy() const { return compute != dtype; }
+  std::size_t compute_copy_bytes() const {
+    return has_compute_copy() ? elements * size_of(compute) : 0;
+  }
   std::size_t statistics_bytes() const { return statistics_elements * size_of(dtype); }
 };
 
@@ -104,10 +110,11 @@ struct PlanMemory {
   std::size_t arena = 0;  ///< bytes, with reuse
   std::size_t arena_without_reuse = 0;
   std::size_t arena_floor = 0;  ///< largest sum of tensors alive at one time
-  std::size_t input = 0, parameters = 0, gradients = 0, optimizer = 0;
+  std::size_t input = 0, parameters = 0, compute_parameters = 0, gradients = 0, optimizer = 0;
   std::size_t buffers = 0, statistics = 0, average = 0;
   std::size_t total() const {
-    return arena + input + parameters + gradients + optimizer + buffers + statistics + average;
+    return arena + input + parameters + compute_parameters + gradients + optimizer + buffers +
+           statistics + average;
   }
 };
 

@@ -30,7 +30,7 @@ ReadyList ready_list(const Graph& graph) {
 
 SlabLayout slab_layout(const Graph& graph, const ReadyList& ready,
                        const std::vector<BucketRange>& ranges, int world_size) {
-  SlabLayout layout{.dtype = graph.compute_dtype()};
+  SlabLayout layout{.dtype = graph.master_dtype(), .compute = graph.compute_dtype()};
   const std::size_t alignment = kAlignment / size_of(layout.dtype);
   std::size_t covered = 0;
   for (const BucketRange& range : ranges) {

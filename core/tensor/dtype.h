@@ -21,6 +21,13 @@ constexpr std::size_t size_of(DType dtype) {
   return 0;
 }
 
+/// The type that keeps what must not lose digits from step to step (parameters, gradients,
+/// optimizer states, running statistics) when activations are `compute`: F32 for BF16, otherwise
+/// the same.
+constexpr DType master_dtype(DType compute) {
+  return compute == DType::kBF16 ? DType::kF32 : compute;
+}
+
 /// The name in safetensors files and in printed plans: "F32", "F64", "BF16", "U8", "I32", "I64".
 constexpr std::string_view name_of(DType dtype) {
   switch (dtype) {

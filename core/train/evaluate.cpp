@@ -9,6 +9,7 @@
 
 #include "core/comm/gather.h"
 #include "core/ops/loss/loss.h"
+#include "core/tensor/bfloat16.h"
 
 namespace ddp {
 namespace {
@@ -24,6 +25,14 @@ void upload(const std::vector<T>& from, Backend& backend, const TensorView& to) 
   DDP_CHECK(from.size() * sizeof(T) == to.bytes(), "a micro-batch of {} bytes for an input of {}",
             from.size() * sizeof(T), to.bytes());
   backend.upload(to.data, from.data(), to.bytes());
+}
+
+/// Elements of type T as doubles.
+template <class T>
+void download_as(Backend& backend, const TensorView& from, std::vector<double>& to) {
+  std::vector<T> narrow(to.size());
+  backend.download(narrow.data(), from.data, from.bytes());
+  std::ranges::transform(narrow, to.begin(), [](T x) { return static_cast<double>(x); });
 }
 
 }  // namespace
@@ -55,11 +64,11 @@ void Evaluator::read_predictions() {
 
 void Evaluator::read_logits() {
   const TensorView view = executor_.output(OutputIndex::kLogits);
-  if (view.type.dtype == DType::kF64)
-    return backend_.download(logits_.data(), view.data, view.bytes());
-  std::vector<float> narrow(logits_.size());
-  backend_.download(narrow.data(), view.data, view.bytes());
-  std::ranges::copy(narrow, logits_.begin());
+  switch (view.type.dtype) {
+    case DType::kF64: return backend_.download(logits_.data(), view.data, view.bytes());
+    case DType::kBF16: return download_as<BFloat16>(backend_, view, logits_);
+    default: return download_as<float>(backend_, view, logits_);
+  }
 }
 
 Evaluation Evaluator::run(const BatchObserver& observer) {

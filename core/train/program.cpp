@@ -29,7 +29,7 @@ ModelInputs model_inputs(Value images, const Inputs& in) {
   return {.images = images, .sample_ids = in.sample_ids, .sample_weights = in.weights};
 }
 
-std::unique_ptr<Graph> training_graph(const ProgramOptions& options) {
+std::unique_ptr<Graph> make_training_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
   const Inputs in = add_inputs(*graph, options, options.micro_batch);
   const Value images = augment(in.images, in.sample_ids,
@@ -56,7 +56,7 @@ struct EvaluationGraph {
   std::vector<ValueId> outputs;  ///< see OutputIndex
 };
 
-EvaluationGraph evaluation_graph(const ProgramOptions& options) {
+EvaluationGraph make_evaluation_graph(const ProgramOptions& options) {
   auto graph = std::make_unique<Graph>(options.compute);
   const Inputs in = add_inputs(*graph, options, options.evaluation_batch);
   const Value images = normalize(in.images, {.mean = options.mean, .stddev = options.stddev});
@@ -87,8 +87,8 @@ SlabLayout layout_for(const SlabLayout& training, const Graph& graph) {
 }  // namespace
 
 Program::Program(ProgramOptions options) : options_(std::move(options)) {
-  train_graph_ = training_graph(options_);
-  EvaluationGraph evaluation = evaluation_graph(options_);
+  train_graph_ = make_training_graph(options_);
+  EvaluationGraph evaluation = make_evaluation_graph(options_);
   evaluation_graph_ = std::move(evaluation.graph);
   const ReadyList ready = ready_list(*train_graph_);
   layout_ = slab_layout(*train_graph_, ready, options_.buckets(ready), options_.world_size);

@@ -69,6 +69,7 @@ class Program {
   const Plan& evaluation() const { return evaluation_; }
   std::vector<const Plan*> plans() const;
   const Graph& graph() const { return *train_graph_; }
+  const Graph& evaluation_graph() const { return *evaluation_graph_; }
   const SlabLayout& layout() const { return layout_; }
   const ProgramOptions& options() const { return options_; }
   const std::string& schedule_text() const { return schedule_text_; }

@@ -137,6 +137,7 @@ TrainResult Trainer::run() {
 StepReport Trainer::train_step(Loader& loader, std::int64_t step) {
   Stopwatch whole;
   const double waited_before = loader.waited_seconds();
+  const PhaseTimes phases_before = backend_.phase_times();
   StepReport report{.step = step};
   const bool evaluation_due = options_.evaluate_every.seconds > 0 && world_.rank() == 0 &&
                               since_evaluation_.seconds() >= options_.evaluate_every.seconds;
@@ -144,9 +145,10 @@ StepReport Trainer::train_step(Loader& loader, std::int64_t step) {
   for (std::int64_t q = 0; q < program_.options().accum; ++q) {
     Executor& micro_step = executor(q);
     upload(loader.next(), backend_, micro_step);
-    report.phases += micro_step.run();
+    micro_step.run();
   }
   backend_.download(&state_, device_state_, sizeof(state_));
+  report.phases = backend_.phase_times() - phases_before;
   report.epoch = static_cast<double>(report.step) / static_cast<double>(sampler_.steps_per_epoch());
   report.loss = state_.loss_sum / state_.weight_sum;
   report.learning_rate = state_.learning_rate;

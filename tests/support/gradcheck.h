@@ -16,6 +16,10 @@ namespace ddp::test {
 /// checked too.
 using BuildGraph = std::function<Value(Graph& graph, std::span<const Value> inputs)>;
 
+/// From now on the checks of ops compare `backend` with float64 on the CPU, in F32 and in BF16,
+/// instead of the CPU with mathematics; null: back again. It must outlive the checks.
+void check_ops_on(Backend* backend);
+
 struct CheckOptions {
   double low = -1, high = 1;  ///< range of the random parameters
   /// Sets what is not a parameter: labels, weights of samples, StepState.

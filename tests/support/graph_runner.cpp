@@ -8,19 +8,13 @@
 #include <set>
 
 #include "core/base/philox.h"
+#include "core/tensor/bfloat16.h"
 
 namespace ddp::test {
 namespace {
 
 constexpr int kPoison = 0xFF;
 constexpr std::align_val_t kAlignment{64};
-
-// Exactly as many bytes as asked for, so that AddressSanitizer sees a kernel that goes beyond.
-Buffer exact_buffer(std::size_t bytes) {
-  void* memory = ::operator new(std::max<std::size_t>(bytes, 1), kAlignment);
-  std::memset(memory, kPoison, bytes);
-  return {memory, bytes, [](void* data) { ::operator delete(data, kAlignment); }};
-}
 
 // Calls f with a pointer of the element type.
 template <class F>
@@ -31,28 +25,56 @@ void visit_elements(const TensorView& view, const F& f) {
     case DType::kU8: return f(view.as<std::uint8_t>());
     case DType::kI32: return f(view.as<std::int32_t>());
     case DType::kI64: return f(view.as<std::int64_t>());
-    case DType::kBF16: break;
+    case DType::kBF16: return f(view.as<BFloat16>());
   }
-  DDP_CHECK(false, "tests do not read {}", name_of(view.type.dtype));
 }
 
 }  // namespace
 
 GraphRunner::GraphRunner(const Graph& graph, RunOptions options)
-    : graph_(graph), views_(graph.values().size()) {
+    : graph_(graph), backend_(options.backend), views_(graph.values().size()) {
   place_values(options.in_place);
   std::size_t workspace = 0;
-  for (const Op& op : graph.ops()) {
+  const BackendKind kind = backend_ ? backend_->kind() : BackendKind::kCpu;
+  const KernelContext context =
+      backend_ ? backend_->kernel_context() : KernelContext{.threads = options.threads};
+  for (std::size_t i = 0; i < graph.ops().size(); ++i) {
+    const Op& op = graph.ops()[i];
     if (op.definition->is_view) continue;
-    Step step{.inputs = {}, .outputs = {}, .kernel = {}, .phase = op.phase};
+    Step step{.inputs = {}, .outputs = {}, .kernel = {}, .op = OpId(i)};
     for (ValueId id : op.inputs) step.inputs.push_back(view(id));
     for (ValueId id : op.outputs) step.outputs.push_back(view(id));
-    step.kernel = kernel_factory(BackendKind::kCpu, op.definition->name)(
-        graph.signature(op), {.threads = options.threads});
+    step.kernel = kernel_factory(kind, op.definition->name)(graph.signature(op), context);
     workspace = std::max(workspace, step.kernel.workspace_bytes);
     steps_.push_back(std::move(step));
   }
   workspace_ = exact_buffer(workspace);
+  if (backend_) device_state_ = exact_buffer(sizeof(StepState));
+}
+
+// Exactly as many bytes as asked for, so that AddressSanitizer and compute-sanitizer see a kernel
+// that goes beyond.
+Buffer GraphRunner::exact_buffer(std::size_t bytes) const {
+  Buffer buffer;
+  if (backend_ != nullptr)
+    buffer = backend_->allocate(std::max<std::size_t>(bytes, 1));
+  else
+    buffer = {::operator new(std::max<std::size_t>(bytes, 1), kAlignment), bytes,
+              [](void* data) { ::operator delete(data, kAlignment); }};
+  poison(buffer.data(), bytes);
+  return buffer;
+}
+
+void GraphRunner::write(void* to, const void* from, std::size_t bytes) const {
+  if (backend_ != nullptr)
+    backend_->upload(to, from, bytes);
+  else
+    std::memcpy(to, from, bytes);
+}
+
+void GraphRunner::poison(std::byte* memory, std::size_t bytes) const {
+  const std::vector<std::byte> pattern(bytes, std::byte{kPoison});
+  write(memory, pattern.data(), bytes);
 }
 
 void GraphRunner::place_values(bool in_place) {
@@ -119,16 +141,33 @@ void GraphRunner::run_forward() { run_steps(true); }
 
 void GraphRunner::run_steps(bool forward_only) {
   for (std::size_t i = 0; i < buffers_.size(); ++i)
-    if (written_by_op_[i]) std::memset(buffers_[i].data(), kPoison, buffers_[i].size());
-  for (const Step& step : steps_) {
-    if (forward_only && step.phase != Phase::kForward) continue;
-    std::memset(workspace_.data(), kPoison, workspace_.size());
-    step.kernel.run({.inputs = step.inputs,
-                     .outputs = step.outputs,
-                     .workspace = {workspace_.data(), step.kernel.workspace_bytes},
-                     .state = &state,
-                     .stream = nullptr});
+    if (written_by_op_[i]) poison(buffers_[i].data(), buffers_[i].size());
+  for (const Step& step : steps_)
+    if (!forward_only || graph_.op(step.op).phase == Phase::kForward) run_step(step);
+}
+
+void GraphRunner::run_op(OpId id) {
+  const auto step = std::ranges::find(steps_, id, &Step::op);
+  DDP_CHECK(step != steps_.end(), "a view has no kernel to run");
+  for (const TensorView& output : step->outputs)
+    if (std::ranges::find(step->inputs, output.data, &TensorView::data) == step->inputs.end())
+      poison(static_cast<std::byte*>(output.data), output.bytes());
+  run_step(*step);
+}
+
+void GraphRunner::run_step(const Step& step) {
+  poison(workspace_.data(), workspace_.size());
+  StepState* where = &state;
+  if (backend_ != nullptr) {
+    where = reinterpret_cast<StepState*>(device_state_.data());
+    write(where, &state, sizeof(state));
   }
+  step.kernel.run({.inputs = step.inputs,
+                   .outputs = step.outputs,
+                   .workspace = {workspace_.data(), step.kernel.workspace_bytes},
+                   .state = where,
+                   .stream = backend_ ? &backend_->compute() : nullptr});
+  if (backend_ != nullptr) backend_->download(&state, where, sizeof(state));
 }
 
 ValueId GraphRunner::id(std::string_view name) const {
@@ -138,10 +177,16 @@ ValueId GraphRunner::id(std::string_view name) const {
 }
 
 std::vector<double> GraphRunner::get(ValueId id) const {
-  const auto n = static_cast<std::size_t>(view(id).type.elements());
-  std::vector<double> elements(n);
-  visit_elements(view(id), [&](const auto* data) {
-    for (std::size_t i = 0; i < n; ++i) elements[i] = static_cast<double>(data[i]);
+  TensorView host = view(id);
+  std::vector<std::byte> copy;
+  if (backend_ != nullptr) {
+    copy.resize(host.bytes());
+    backend_->download(copy.data(), host.data, copy.size());
+    host.data = copy.data();
+  }
+  std::vector<double> elements(static_cast<std::size_t>(host.type.elements()));
+  visit_elements(host, [&](const auto* data) {
+    for (std::size_t i = 0; i < elements.size(); ++i) elements[i] = static_cast<double>(data[i]);
   });
   return elements;
 }
@@ -150,10 +195,12 @@ void GraphRunner::set(ValueId id, std::span<const double> elements) {
   DDP_CHECK(static_cast<std::int64_t>(elements.size()) == view(id).type.elements(),
             "'{}' has {} elements, the test sets {}", graph_.value(id).name,
             view(id).type.elements(), elements.size());
-  visit_elements(view(id), [&](auto* data) {
+  std::vector<std::byte> bytes(view(id).bytes());
+  visit_elements({bytes.data(), view(id).type}, [&](auto* data) {
     for (std::size_t i = 0; i < elements.size(); ++i)
       data[i] = static_cast<std::remove_reference_t<decltype(*data)>>(elements[i]);
   });
+  write(view(id).data, bytes.data(), bytes.size());
 }
 
 void GraphRunner::fill_uniform(ValueId id, double low, double high, std::uint64_t seed) {

@@ -1,7 +1,7 @@
-// GraphRunner: runs the ops of a graph one after the other with their registered CPU kernels, for
-// tests of ops. Every value has a buffer of its own (views share that of their source), and
-// everything a kernel should write is filled with 0xFF bytes (NaN) before each run, so that an
-// element it leaves out shows.
+// GraphRunner: runs the ops of a graph one after the other with the registered kernels of a
+// backend, for tests of ops. Every value has a buffer of its own (views share that of their
+// source), and everything a kernel should write is filled with 0xFF bytes (NaN) before each run, so
+// that an element it leaves out shows.
 #pragma once
 
 #include <map>
@@ -9,12 +9,14 @@
 #include <string_view>
 #include <vector>
 
+#include "core/backend/backend.h"
 #include "core/graph/graph.h"
 
 namespace ddp::test {
 
 struct RunOptions {
   int threads = 1;
+  Backend* backend = nullptr;  ///< null: the CPU; must outlive the runner
   /// Writes outputs over inputs wherever definitions allow it and the input dies, as the plan does;
   /// get() of such an input then returns what overwrote it.
   bool in_place = false;
@@ -28,6 +30,8 @@ class GraphRunner {
   /// Runs all ops, or those of the forward pass only.
   void run();
   void run_forward();
+  /// Poisons the outputs of one op that do not lie over an input, and runs it.
+  void run_op(OpId id);
 
   /// The value called `name`; a test fails with an InternalError when there is none.
   ValueId id(std::string_view name) const;
@@ -48,17 +52,24 @@ class GraphRunner {
   struct Step {
     std::vector<TensorView> inputs, outputs;
     Kernel kernel;
-    Phase phase;
+    OpId op;
   };
   void place_values(bool in_place);
   void run_steps(bool forward_only);
+  void run_step(const Step& step);
+
+  Buffer exact_buffer(std::size_t bytes) const;
+  void write(void* to, const void* from, std::size_t bytes) const;
+  void poison(std::byte* memory, std::size_t bytes) const;
 
   const Graph& graph_;
+  Backend* backend_;
   std::vector<Buffer> buffers_;
   std::vector<bool> written_by_op_;  ///< by buffer: poisoned before each run
   std::vector<TensorView> views_;    ///< by value
   std::vector<Step> steps_;
   Buffer workspace_;
+  Buffer device_state_;  ///< of a backend
 };
 
 /// `n` uniform random numbers in [low, high) that floats can hold.

@@ -62,6 +62,13 @@ std::string CpuBackend::device_name() const {
                      threads_ == 1 ? "thread" : "threads");
 }
 
+void CpuBackend::enter(Activity activity) {
+  seconds_[static_cast<std::size_t>(activity_)] += since_entry_.lap();
+  activity_ = activity;
+}
+
+PhaseTimes CpuBackend::phase_times() const { return phase_times_of(seconds_); }
+
 void CpuBackend::upload(void* device, const void* host, std::size_t bytes) {
   std::memcpy(device, host, bytes);
 }

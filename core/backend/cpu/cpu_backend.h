@@ -3,10 +3,12 @@
 // progress thread.
 #pragma once
 
+#include <array>
 #include <condition_variable>
 #include <mutex>
 
 #include "core/backend/backend.h"
+#include "core/base/stopwatch.h"
 
 namespace ddp::cpu {
 
@@ -41,6 +43,8 @@ class CpuBackend final : public Backend {
   Buffer allocate(std::size_t bytes) override { return allocate_host(bytes); }
   Stream& compute() override { return stream_; }
   std::unique_ptr<Event> make_event() override { return std::make_unique<HostEvent>(); }
+  void enter(Activity activity) override;
+  PhaseTimes phase_times() const override;
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
   std::string library_versions() const override;
@@ -48,6 +52,9 @@ class CpuBackend final : public Backend {
  private:
   int threads_;
   HostStream stream_;
+  Activity activity_ = Activity::kOther;
+  Stopwatch since_entry_;
+  std::array<double, kActivityCount> seconds_{};
 };
 
 }  // namespace ddp::cpu

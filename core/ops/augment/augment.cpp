@@ -4,6 +4,8 @@
 
 #include <algorithm>
 
+#include "core/ops/dtype_attribute.h"
+
 namespace ddp {
 namespace {
 
@@ -19,7 +21,7 @@ std::vector<TensorType> infer(const OpSignature& signature) {
                       mean.size(), stddev.size(), channels);
   if (!std::ranges::all_of(stddev, [](double s) { return s > 0; }))
     throw ConfigError("a standard deviation of the normalisation is not positive");
-  return {{images.shape, signature.attributes.integer("fp64") != 0 ? DType::kF64 : DType::kF32}};
+  return {{images.shape, dtype_attribute(signature.attributes)}};
 }
 
 std::vector<TensorType> infer_augment(const OpSignature& signature) {
@@ -39,7 +41,7 @@ Cost cost(const OpSignature& s) {
 Attributes normalize_attributes(const Graph& graph, const NormalizeOptions& options) {
   return {{"mean", options.mean},
           {"stddev", options.stddev},
-          {"fp64", std::int64_t{graph.compute_dtype() == DType::kF64}}};
+          {"dtype", std::string(name_of(graph.compute_dtype()))}};
 }
 
 const OpDefinition kNormalize{.name = "normalize", .infer = infer, .cost = cost};

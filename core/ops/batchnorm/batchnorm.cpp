@@ -6,15 +6,16 @@
 namespace ddp {
 namespace {
 
-/// Checks x [N, ..., C] and `vectors` inputs [C] from `first` on; returns C.
+/// Checks x [N, ..., C] and `vectors` inputs [C] of the master type from `first` on; returns C.
 std::int64_t check_channels(const OpSignature& s, const TensorType& x, std::size_t first,
                             std::size_t vectors) {
   if (x.shape.rank() < 2) throw ConfigError("batch norm needs samples of channels [N, ..., C]");
   const std::int64_t channels = x.shape[-1];
+  const DType master = master_dtype(x.dtype);
   for (std::size_t i = first; i < first + vectors; ++i)
-    if (s.inputs[i] != TensorType{{channels}, x.dtype})
+    if (s.inputs[i] != TensorType{{channels}, master})
       throw ConfigError("batch norm of {} channels needs one number of {} for each", channels,
-                        name_of(x.dtype));
+                        name_of(master));
   return channels;
 }
 
@@ -37,8 +38,9 @@ std::vector<TensorType> infer(const OpSignature& s) {
     throw ConfigError(
         "batch norm has one value per channel only, which has no variance; give a --micro-batch of "
         "2 or more, or larger images");
-  const Shape per_channel{channels};
-  return {x, {per_channel, x.dtype}, {per_channel, x.dtype}, {Shape{2 * channels + 1}, x.dtype}};
+  const DType master = master_dtype(x.dtype);
+  const TensorType per_channel{Shape{channels}, master};
+  return {x, per_channel, per_channel, {Shape{2 * channels + 1}, master}};
 }
 
 void gradient(GradientBuilder& b, const OpRef& op) {
@@ -72,7 +74,7 @@ const OpDefinition kBatchNormBackward{
           const TensorType& x = s.inputs[1];
           const std::int64_t channels = check_channels(s, x, 2, 3);
           check_sample_weights(s.inputs[5], x);
-          const TensorType per_channel{Shape{channels}, x.dtype};
+          const TensorType per_channel{Shape{channels}, master_dtype(x.dtype)};
           std::vector<TensorType> outputs{x, per_channel, per_channel};
           if (flag(s.attributes, "residual")) outputs.push_back(x);
           return outputs;
@@ -122,7 +124,7 @@ struct Scale {
   Value weight, bias;
 };
 Scale scale_of(Value x, const std::string& name) {
-  const Shape channels{x.shape()[-1]};
+  const TensorType channels{Shape{x.shape()[-1]}, x.graph->master_dtype()};
   return {.weight = x.graph->parameter(name + ".weight", channels, {.kind = Init::Kind::kOne}),
           .bias = x.graph->parameter(name + ".bias", channels, {.kind = Init::Kind::kZero})};
 }

@@ -1,17 +1,11 @@
 // y[i] = value, an attribute. No input, so no gradient.
 #include "core/ops/fill/fill.h"
 
+#include "core/ops/dtype_attribute.h"
 #include "core/ops/shape_attribute.h"
 
 namespace ddp {
 namespace {
-
-DType dtype_attribute(const Attributes& attributes) {
-  for (const DType dtype : {DType::kF32, DType::kF64})
-    if (attributes.text("dtype") == name_of(dtype)) return dtype;
-  throw ConfigError("a constant of type {} cannot be made, only of F32 or F64",
-                    attributes.text("dtype"));
-}
 
 const OpDefinition kFill{
     .name = "fill",

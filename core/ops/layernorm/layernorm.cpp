@@ -13,14 +13,15 @@ std::vector<TensorType> infer(const OpSignature& s) {
   if (x.shape.rank() < 1 || x.shape[-1] < 1)
     throw ConfigError("layer norm needs rows [..., D] of at least one column");
   const std::int64_t columns = x.shape[-1];
+  const DType master = master_dtype(x.dtype);
   for (const std::size_t i : {1U, 2U})
-    if (s.inputs[i] != TensorType{{columns}, x.dtype})
+    if (s.inputs[i] != TensorType{{columns}, master})
       throw ConfigError("layer norm of rows of {} needs one number of {} for each column", columns,
-                        name_of(x.dtype));
+                        name_of(master));
   if (!(s.attributes.real("eps") >= 0))
     throw ConfigError("the eps of layer norm is {}, it has to be at least 0",
                       s.attributes.real("eps"));
-  const TensorType per_row{{x.elements() / columns}, x.dtype};
+  const TensorType per_row{{x.elements() / columns}, master};
   return {x, per_row, per_row};
 }
 
@@ -74,10 +75,11 @@ FileLayout file_layout(Value x, std::int64_t columns) {
 Value layernorm(Value x, const LayerNorm& layer) {
   const std::int64_t columns = x.shape().rank() < 1 ? 1 : x.shape()[-1];  // infer reports a scalar
   const FileLayout file = file_layout(x, columns);
+  const TensorType type{{columns}, x.graph->master_dtype()};
   const Value weight =
-      x.graph->parameter(layer.name + ".weight", {columns}, {.kind = Init::Kind::kOne}, file);
+      x.graph->parameter(layer.name + ".weight", type, {.kind = Init::Kind::kOne}, file);
   const Value bias =
-      x.graph->parameter(layer.name + ".bias", {columns}, {.kind = Init::Kind::kZero}, file);
+      x.graph->parameter(layer.name + ".bias", type, {.kind = Init::Kind::kZero}, file);
   return x.graph->add_op("layernorm", layer.name, {x, weight, bias}, {{"eps", layer.eps}})[0];
 }
 

@@ -9,8 +9,9 @@ const OpDefinition kScore{
     .infer =
         [](const OpSignature& s) {
           if (s.inputs[1].shape.rank() != 2 ||
-              s.inputs[0] != TensorType{{s.inputs[1].shape[0]}, s.inputs[1].dtype})
-            throw ConfigError("the score needs one loss for each row of logits, of the same type");
+              s.inputs[0] != TensorType{{s.inputs[1].shape[0]}, master_dtype(s.inputs[1].dtype)})
+            throw ConfigError("the score needs one loss of {} for each row of logits",
+                              name_of(master_dtype(s.inputs[1].dtype)));
           return std::vector<TensorType>{};
         },
     .cost =

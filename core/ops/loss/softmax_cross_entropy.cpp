@@ -17,7 +17,7 @@ std::vector<TensorType> infer(const OpSignature& signature) {
     throw ConfigError("the loss needs one label (I32) and one weight (F32) for each sample");
   if (!(smoothing >= 0 && smoothing <= 1))
     throw ConfigError("label smoothing is {}, legal are 0..1", smoothing);
-  return {{samples, logits.dtype}};
+  return {{samples, master_dtype(logits.dtype)}};
 }
 
 void gradient(GradientBuilder& b, const OpRef& op) {

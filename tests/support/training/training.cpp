@@ -50,8 +50,9 @@ ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) 
                                                 .sample_weights = inputs.sample_weights});
   };
   options.buckets = [&run](const ReadyList& ready) {
-    return comm::bucket_plan(ready, comm::LinkModel{},
-                             {.element_bytes = size_of(run.compute), .bytes = run.bucket_bytes});
+    return comm::bucket_plan(
+        ready, comm::LinkModel{},
+        {.element_bytes = size_of(master_dtype(run.compute)), .bytes = run.bucket_bytes});
   };
   options.image = data.image;
   options.classes = data.classes;
@@ -61,7 +62,9 @@ ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) 
   options.accum = run.accum;
   options.world_size = run.ranks;
   options.compute = run.compute;
-  options.kernels = {.threads = run.threads};
+  options.backend = run.backend ? run.backend->kind() : BackendKind::kCpu;
+  options.kernels =
+      run.backend ? run.backend->kernel_context() : KernelContext{.threads = run.threads};
   options.seed = run.seed;
   options.crop_pad = 1;
   options.flip = true;
@@ -89,7 +92,8 @@ TrainingOutcome train(const TrainingRun& run) {
   outcome.results.resize(static_cast<std::size_t>(run.ranks));
   std::mutex mutex;
   comm::FakeCluster(run.ranks).run([&](World& world, Communicator& communicator) {
-    const std::unique_ptr<Backend> backend = make_cpu_backend(run.threads);
+    const std::unique_ptr<Backend> cpu = make_cpu_backend(run.threads);
+    Backend* const backend = run.backend ? run.backend : cpu.get();
     const Program program(program_options(run, train_data->info()));
     const RunMemory memory(*backend, program.plans());
     initialize_parameters(program, *backend, memory);

@@ -25,7 +25,8 @@ struct TrainingRun {
   std::int64_t train_samples = 70, validation_samples = 22;
   bool drop_last = true;
   std::uint64_t seed = 1;
-  int threads = 1;  ///< of each rank
+  int threads = 1;             ///< of each rank
+  Backend* backend = nullptr;  ///< null: the CPU; one rank only
   Shape image{12, 12, 1};
   bool recompute = false;
   double ema = 0;

@@ -1,0 +1,87 @@
+// Whole training runs on one GPU: against the CPU from the same weights, against themselves, in
+// each precision.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "tests/gpu/gpu.h"
+#include "tests/support/training/training.h"
+
+namespace ddp::test {
+namespace {
+
+TrainingRun run_of(const std::string& model, DType dtype, Backend* backend) {
+  const bool small = model == "mlp" || model == "convnet";
+  return {.model = model,
+          .global_batch = 16,
+          .steps = 3,
+          .compute = dtype,
+          .backend = backend,
+          .learning_rate = 0.02,
+          .image = small ? Shape{20, 20, 1} : Shape{24, 24, 3}};
+}
+
+void expect_losses_near(const TrainingOutcome& actual, const TrainingOutcome& expected,
+                        double relative) {
+  ASSERT_EQ(actual.steps.size(), expected.steps.size());
+  for (std::size_t i = 0; i < actual.steps.size(); ++i) {
+    EXPECT_NEAR(actual.steps[i].loss, expected.steps[i].loss, relative * expected.steps[i].loss)
+        << "step " << i + 1;
+    EXPECT_NEAR(actual.steps[i].learning_rate, expected.steps[i].learning_rate, 1e-12);
+    EXPECT_EQ(actual.steps[i].samples, expected.steps[i].samples);
+  }
+  EXPECT_EQ(actual.evaluation.samples, expected.evaluation.samples);
+}
+
+class GpuTraining : public ::testing::TestWithParam<std::string> {};
+
+TEST_P(GpuTraining, InF32GivesTheLossesOfTheCpu) {
+  const TrainingOutcome cpu = train(run_of(GetParam(), DType::kF64, nullptr));
+  const TrainingOutcome on_gpu = train(run_of(GetParam(), DType::kF32, &gpu()));
+  expect_losses_near(on_gpu, cpu, 1e-5);
+}
+
+TEST_P(GpuTraining, InBf16StaysCloseToFloat64) {
+  const TrainingOutcome cpu = train(run_of(GetParam(), DType::kF64, nullptr));
+  const TrainingOutcome on_gpu = train(run_of(GetParam(), DType::kBF16, &gpu()));
+  expect_losses_near(on_gpu, cpu, 0.05);
+}
+
+TEST_P(GpuTraining, GivesTheSameBytesTwiceAndWithAccumulationInThreePlans) {
+  for (const DType dtype : {DType::kF32, DType::kBF16})
+    for (const std::int64_t accum : {1, 4}) {
+      TrainingRun run = run_of(GetParam(), dtype, &gpu());
+      run.accum = accum;
+      run.ema = 0.9;
+      EXPECT_EQ(train(run).replica_hashes, train(run).replica_hashes);
+    }
+}
+
+TEST_P(GpuTraining, WithRecomputationGivesTheSameBytes) {
+  if (!GetParam().starts_with("resnet")) GTEST_SKIP() << "it has no blocks";
+  TrainingRun run = run_of(GetParam(), DType::kBF16, &gpu());
+  const TrainingOutcome kept = train(run);
+  run.recompute = true;
+  EXPECT_EQ(train(run).replica_hashes, kept.replica_hashes);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, GpuTraining,
+                         ::testing::Values("mlp", "convnet", "resnet18", "resnet50"),
+                         [](const auto& tested) { return tested.param; });
+
+TEST(GpuTrainingMemory, IsGivenBackByPlansThatAreDropped) {
+  train(run_of("resnet18", DType::kBF16, &gpu()));  // libraries keep what they load once
+  const std::size_t before = cuda::gpu_memory().free_bytes;
+  for (int i = 0; i < 3; ++i) train(run_of("resnet18", DType::kBF16, &gpu()));
+  EXPECT_EQ(cuda::gpu_memory().free_bytes, before);
+}
+
+TEST(GpuTrainingFaults, ADivergedStepNamesItsTensor) {
+  TrainingRun run = run_of("convnet", DType::kF32, &gpu());
+  run.learning_rate = 1e30;
+  run.steps = 20;
+  EXPECT_THROW(train(run), AgreedFailure);
+}
+
+}  // namespace
+}  // namespace ddp::test
