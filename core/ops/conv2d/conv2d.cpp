@@ -7,18 +7,21 @@
 namespace ddp {
 namespace {
 
+constexpr std::int64_t kMostPad = std::int64_t{1} << 20;  // beyond it extents could overflow
+
 std::vector<TensorType> infer(const OpSignature& signature) {
   const TensorType& x = signature.inputs[0];
   const TensorType& filters = signature.inputs[1];
   if (x.shape.rank() != 4) throw ConfigError("a convolution needs images [N, H, W, C]");
   if (x.dtype != filters.dtype)
     throw ConfigError("images are {}, filters {}", name_of(x.dtype), name_of(filters.dtype));
+  if (const std::int64_t pad = signature.attributes.integer("pad"); pad < 0 || pad > kMostPad)
+    throw ConfigError("pad is {}, legal are 0..{}", pad, kMostPad);
   const Conv2dGeometry g = conv2d_geometry(x.shape, filters.shape, signature.attributes);
-  if (g.k < 1 || g.r < 1 || g.stride < 1 || g.pad < 0)
+  if (g.k < 1 || g.r < 1 || g.stride < 1)
     throw ConfigError(
-        "filters, kernel and stride have to be at least 1 and pad at least 0, but they are {}, {}, "
-        "{} and {}",
-        g.k, g.r, g.stride, g.pad);
+        "filters, kernel and stride have to be at least 1, but they are {}, {} and {}", g.k, g.r,
+        g.stride);
   if (filters.shape[3] != g.c)
     throw ConfigError("images have {} channels, filters {}", g.c, filters.shape[3]);
   if (g.p < 1 || g.q < 1)

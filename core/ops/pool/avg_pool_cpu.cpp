@@ -1,5 +1,5 @@
 #include "core/backend/cpu/parallel.h"
-#include "core/ops/pool/windows_cpu.h"
+#include "core/ops/pool/windows.h"
 
 namespace ddp {
 namespace {

@@ -2,7 +2,7 @@
 #include <type_traits>
 
 #include "core/backend/cpu/parallel.h"
-#include "core/ops/pool/windows_cpu.h"
+#include "core/ops/pool/windows.h"
 
 namespace ddp {
 namespace {
