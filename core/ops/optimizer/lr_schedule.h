@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "core/base/error.h"
+#include "core/ops/optimizer/host_device.h"
 
 namespace ddp {
 
@@ -76,7 +77,7 @@ inline void add_milestone(LrSchedule& schedule, std::uint64_t update) {
 }
 
 /// How often a schedule has dropped by gamma before update `update`.
-inline std::uint64_t drops(const LrSchedule& s, std::uint64_t update) {
+DDP_HOST_DEVICE inline std::uint64_t drops(const LrSchedule& s, std::uint64_t update) {
   if (s.kind == LrKind::kStep) return update / s.step_every;
   std::uint64_t count = 0;
   for (std::uint32_t i = 0; i < s.milestone_count; ++i)
@@ -86,14 +87,14 @@ inline std::uint64_t drops(const LrSchedule& s, std::uint64_t update) {
 
 /// Height above min_lr, from 1 down to 0, when `progress` of the way from warm-up to the end is
 /// done.
-inline double falling_height(const LrSchedule& s, double progress) {
+DDP_HOST_DEVICE inline double falling_height(const LrSchedule& s, double progress) {
   if (s.kind == LrKind::kLinear) return 1 - progress;
   if (s.kind == LrKind::kPolynomial) return std::pow(1 - progress, s.power);
   return (1 + std::cos(std::numbers::pi * progress)) / 2;
 }
 
 /// Learning rate of update `update`, counted from 0.
-inline double learning_rate(const LrSchedule& s, std::uint64_t update) {
+DDP_HOST_DEVICE inline double learning_rate(const LrSchedule& s, std::uint64_t update) {
   if (update < s.warmup_updates) {
     const auto length = static_cast<double>(s.warmup_updates);
     if (s.kind != LrKind::kOneCycle) return s.lr * static_cast<double>(update + 1) / length;

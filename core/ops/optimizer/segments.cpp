@@ -1,5 +1,7 @@
 #include "core/ops/optimizer/segments.h"
 
+#include <algorithm>
+
 namespace ddp {
 namespace {
 
@@ -34,6 +36,20 @@ std::vector<OptimizerSegment> segments_from(const Attributes& attributes, std::i
                         .adapt = flat[i + 4] != 0});
   }
   return segments;
+}
+
+std::vector<SegmentPart> parts_of(const std::vector<OptimizerSegment>& segments,
+                                  std::int32_t most) {
+  std::vector<SegmentPart> parts;
+  for (std::size_t s = 0; s < segments.size(); ++s) {
+    const auto end = static_cast<std::int64_t>(segments[s].end);
+    for (auto begin = static_cast<std::int64_t>(segments[s].begin); begin < end; begin += most)
+      parts.push_back(
+          {.begin = begin,
+           .elements = static_cast<std::int32_t>(std::min<std::int64_t>(most, end - begin)),
+           .segment = static_cast<std::int32_t>(s)});
+  }
+  return parts;
 }
 
 void check_slabs(const OpSignature& signature, std::size_t outputs) {

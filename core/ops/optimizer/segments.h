@@ -1,12 +1,9 @@
-// Segment table of the slab kernels, and the loop that applies one thread's share of the slab to
-// it. Used by the CPU kernels of this room.
+// Segment table of the slab kernels, and its cut into parts of bounded size.
 #pragma once
 
-#include <algorithm>
 #include <cstdint>
 #include <vector>
 
-#include "core/backend/cpu/parallel.h"
 #include "core/graph/op_definition.h"
 #include "core/ops/optimizer/optimizer.h"
 
@@ -19,21 +16,22 @@ Attribute segments_attribute(const std::vector<OptimizerSegment>& segments);
 /// `elements`.
 std::vector<OptimizerSegment> segments_from(const Attributes& attributes, std::int64_t elements);
 
+/// One segment of all `elements`.
+inline std::vector<OptimizerSegment> whole_slab(std::int64_t elements) {
+  return {{.begin = 0, .end = static_cast<std::size_t>(elements)}};
+}
+
+/// Elements [begin, begin + elements) of one segment.
+struct SegmentPart {
+  std::int64_t begin = 0;
+  std::int32_t elements = 0;
+  std::int32_t segment = 0;
+};
+/// All segments in their order, cut into parts of at most `most` elements. Cuts depend on nothing
+/// else, so sums over parts are the same for any number of threads.
+std::vector<SegmentPart> parts_of(const std::vector<OptimizerSegment>& segments, std::int32_t most);
+
 /// Throws InternalError unless all slabs of an optimizer op have one type.
 void check_slabs(const OpSignature& signature, std::size_t outputs);
-
-/// Splits a slab of `elements` between threads, and calls body(segment, from, to) for the part
-/// [from, to) of each segment that lies in a thread's share.
-template <class Segment, class Body>
-void for_each_part(int threads, std::int64_t elements, const std::vector<Segment>& segments,
-                   const Body& body) {
-  cpu::parallel_for(threads, elements, [&](std::int64_t begin, std::int64_t end, int) {
-    for (const Segment& segment : segments) {
-      const std::int64_t from = std::max(begin, static_cast<std::int64_t>(segment.begin));
-      const std::int64_t to = std::min(end, static_cast<std::int64_t>(segment.end));
-      if (from < to) body(segment, from, to);
-    }
-  });
-}
 
 }  // namespace ddp

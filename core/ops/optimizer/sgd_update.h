@@ -1,27 +1,44 @@
-// One element's step of SGD with momentum, which sgd and lars share. Used by the CPU kernels of
-// this room.
+// SGD with momentum, the same code on the CPU and the GPU. Lars takes the same step with other
+// factors.
 #pragma once
 
-#include <cstdint>
+#include "core/graph/step_state.h"
+#include "core/ops/optimizer/host_device.h"
+#include "core/ops/optimizer/optimizer.h"
 
 namespace ddp {
 
-/// What all elements of a segment share: d = scale · g + decay · p, m = momentum · m + d,
-/// p -= of_gradient · d + of_momentum · m.
+/// One element's step: d = scale · g + decay · p, m = momentum · m + d, p -= of_gradient · d +
+/// of_momentum · m. The factors are those of a segment.
 template <class T>
-struct SgdFactors {
+struct SgdUpdate {
   T scale, decay, momentum, of_gradient, of_momentum;
+
+  DDP_HOST_DEVICE void operator()(T gradient, T& parameter, T& m) const {
+    const T d = gradient * scale + decay * parameter;
+    m = momentum * m + d;
+    parameter -= of_gradient * d + of_momentum * m;
+  }
 };
 
-// Factors come by value: in registers, they cannot be suspected to change with each store.
-template <class T>
-void sgd_update(const SgdFactors<T> f, std::int64_t n, const T* __restrict gradient,
-                T* __restrict parameter, T* __restrict momentum) {
-  for (std::int64_t i = 0; i < n; ++i) {
-    const T d = gradient[i] * f.scale + f.decay * parameter[i];
-    momentum[i] = f.momentum * momentum[i] + d;
-    parameter[i] -= f.of_gradient * d + f.of_momentum * momentum[i];
+/// What all segments share in one step.
+struct SgdStep {
+  static constexpr std::size_t kSlabs = 2;  ///< parameters, momentum
+  double momentum, scale, learning_rate;
+  bool nesterov;
+
+  DDP_HOST_DEVICE static SgdStep of(const SgdOptions& options, const StepState& state) {
+    return {options.momentum, state.gradient_scale, state.learning_rate, options.nesterov};
   }
-}
+  template <class T>
+  DDP_HOST_DEVICE SgdUpdate<T> update(const OptimizerSegment& segment) const {
+    const double lr = learning_rate * segment.lr_scale;
+    return {.scale = static_cast<T>(scale),
+            .decay = static_cast<T>(segment.weight_decay),
+            .momentum = static_cast<T>(momentum),
+            .of_gradient = static_cast<T>(nesterov ? lr : 0),
+            .of_momentum = static_cast<T>(nesterov ? lr * momentum : lr)};
+  }
+};
 
 }  // namespace ddp
