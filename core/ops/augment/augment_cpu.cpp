@@ -2,8 +2,8 @@
 #include <cstring>
 
 #include "core/backend/cpu/parallel.h"
-#include "core/base/philox.h"
 #include "core/graph/op_definition.h"
+#include "core/ops/augment/augmentation.h"
 
 namespace ddp {
 namespace {
@@ -15,12 +15,11 @@ struct RowNormalizer {
   std::vector<T> scale, shift;
 
   RowNormalizer(std::int64_t width, const Attributes& attributes) {
-    const std::vector<double>& mean = attributes.list("mean");
-    const std::vector<double>& stddev = attributes.list("stddev");
+    const std::vector<PixelScale> channels = pixel_scales(attributes);
     for (std::int64_t w = 0; w < width; ++w)
-      for (std::size_t c = 0; c < mean.size(); ++c) {
-        scale.push_back(static_cast<T>(1 / (255 * stddev[c])));
-        shift.push_back(static_cast<T>(-mean[c] / stddev[c]));
+      for (const PixelScale& channel : channels) {
+        scale.push_back(static_cast<T>(channel.scale));
+        shift.push_back(static_cast<T>(channel.shift));
       }
   }
   void operator()(const std::uint8_t* __restrict row, T* __restrict y) const {
@@ -42,28 +41,6 @@ Kernel normalize_images(const OpSignature& s, int threads) {
     });
   }};
 }
-
-/// What happens to one image: output pixel (h, w) is input pixel (h + down, w' + right), w' = w or
-/// mirrored.
-struct Change {
-  std::int64_t down, right;
-  bool flip;
-};
-
-struct Augmentation {
-  PhiloxKey key;
-  std::uint32_t crop_pad;
-  bool flip;
-
-  Change draw(std::uint64_t step, std::uint64_t sample) const {
-    const PhiloxBlock random = philox(key, step, sample, 0);
-    const auto shift = [this](std::uint32_t bits) {
-      return static_cast<std::int64_t>(uniform_below(bits, 2 * crop_pad + 1)) -
-             static_cast<std::int64_t>(crop_pad);
-    };
-    return {shift(random[0]), shift(random[1]), flip && random[2] >> 31 != 0};
-  }
-};
 
 /// Copies pixels in reverse order.
 void mirror(const std::uint8_t* __restrict from, std::int64_t pixels, std::int64_t channels,
@@ -109,13 +86,8 @@ template <class T>
 Kernel augment_images(const OpSignature& s, int threads) {
   const Shape& shape = s.inputs[0].shape;
   const std::int64_t row_bytes = shape[2] * shape[3];
-  const Augmentation augmentation{
-      .key = philox_key(static_cast<std::uint64_t>(s.attributes.integer("seed")),
-                        RandomStream::kAugment),
-      .crop_pad = static_cast<std::uint32_t>(s.attributes.integer("crop_pad")),
-      .flip = s.attributes.integer("flip") != 0};
   return {.run =
-              [shape, row_bytes, augmentation, threads,
+              [shape, row_bytes, threads, augmentation = augmentation(s.attributes),
                normalizer = RowNormalizer<T>(shape[2], s.attributes)](const KernelArgs& args) {
                 const std::uint8_t* pixels = args.inputs[0].as<std::uint8_t>();
                 const std::int64_t* sample_ids = args.inputs[1].as<std::int64_t>();

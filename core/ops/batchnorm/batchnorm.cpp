@@ -1,5 +1,7 @@
 #include "core/ops/batchnorm/batchnorm.h"
 
+#include <cmath>
+
 #include "core/graph/differentiate.h"
 #include "core/ops/flag_attribute.h"
 
@@ -119,6 +121,13 @@ const OpDefinition kRunningAverage{
 };
 DDP_REGISTER_OP(kRunningAverage);
 
+void check(const BatchNorm& layer) {
+  if (!(layer.eps >= 0 && std::isfinite(layer.eps)))
+    throw ConfigError("the eps of batch norm is {}, it has to be a number from 0", layer.eps);
+  if (!(layer.momentum >= 0 && layer.momentum <= 1))
+    throw ConfigError("the momentum of batch norm is {}, legal are 0 to 1", layer.momentum);
+}
+
 /// Parameters of a layer, the same in training and evaluation graphs.
 struct Scale {
   Value weight, bias;
@@ -132,6 +141,7 @@ Scale scale_of(Value x, const std::string& name) {
 }  // namespace
 
 Value batchnorm(Value x, Value sample_weights, const BatchNorm& layer) {
+  check(layer);
   const auto [weight, bias] = scale_of(x, layer.name);
   const std::vector<Value> outputs = x.graph->add_op(
       "batchnorm", layer.name, {x, weight, bias, sample_weights}, {{"eps", layer.eps}});
@@ -141,6 +151,7 @@ Value batchnorm(Value x, Value sample_weights, const BatchNorm& layer) {
 }
 
 Value batchnorm_inference(Value x, const BatchNorm& layer) {
+  check(layer);
   Graph& graph = *x.graph;
   const auto [weight, bias] = scale_of(x, layer.name);
   const RunningStatistics& running =

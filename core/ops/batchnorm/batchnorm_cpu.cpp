@@ -7,19 +7,13 @@
 
 #include "core/backend/cpu/parallel.h"
 #include "core/ops/batchnorm/batchnorm.h"
+#include "core/ops/batchnorm/extents.h"
 #include "core/ops/flag_attribute.h"
 
 namespace ddp {
 namespace {
 
-/// x as samples of rows of channels.
-struct Extents {
-  std::int64_t samples, rows, channels;
-};
-Extents extents_of(const TensorType& x) {
-  const std::int64_t samples = x.shape[0], channels = x.shape[-1];
-  return {samples, x.elements() / (samples * channels), channels};
-}
+using Extents = ChannelExtents;
 
 /// Channels summed at once, in registers; and rows that stay in the first-level cache meanwhile.
 constexpr std::int64_t kGroup = 16;
@@ -83,28 +77,40 @@ double count_of(const Extents& e, const float* weights) {
   return static_cast<double>(samples * e.rows);
 }
 
-/// y = x · scale + shift (+ addend), then max(y, 0) with Relu; NaN passes.
+/// y = x · scale + shift (+ addend), then max(y, 0) with Relu; NaN passes. 0 for samples of weight
+/// 0; without weights (null) all samples count.
 template <class T, bool Relu>
-void normalize(const Extents& e, int threads, const T* x, const T* scale, const T* shift,
-               const T* addend, T* y) {
+void normalize(const Extents& e, int threads, const float* weights, const T* x, const T* scale,
+               const T* shift, const T* addend, T* y) {
   const std::int64_t channels = e.channels;
-  cpu::parallel_for(threads, e.samples * e.rows, [=](std::int64_t begin, std::int64_t end, int) {
+  const auto rows_of_a_sample = [=](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin * channels; i < end * channels; i += channels)
       for (std::int64_t c = 0; c < channels; ++c) {
         T value = x[i + c] * scale[c] + shift[c];
         if (addend != nullptr) value += addend[i + c];
         y[i + c] = Relu && value < T{0} ? T{0} : value;
       }
-  });
+  };
+  cpu::parallel_for(
+      threads, e.samples * e.rows, [=, rows = e.rows](std::int64_t begin, std::int64_t end, int) {
+        while (begin < end) {
+          const std::int64_t sample = begin / rows, last = std::min(end, (sample + 1) * rows);
+          if (weights != nullptr && weights[sample] == 0)
+            std::fill(y + begin * channels, y + last * channels, T{0});
+          else
+            rows_of_a_sample(begin, last);
+          begin = last;
+        }
+      });
 }
 
 template <class T>
-void normalize(const Extents& e, int threads, bool relu, const T* x, const T* scale, const T* shift,
-               const T* addend, T* y) {
+void normalize(const Extents& e, int threads, bool relu, const float* weights, const T* x,
+               const T* scale, const T* shift, const T* addend, T* y) {
   if (relu)
-    normalize<T, true>(e, threads, x, scale, shift, addend, y);
+    normalize<T, true>(e, threads, weights, x, scale, shift, addend, y);
   else
-    normalize<T, false>(e, threads, x, scale, shift, addend, y);
+    normalize<T, false>(e, threads, weights, x, scale, shift, addend, y);
 }
 
 template <class T>
@@ -156,7 +162,7 @@ Kernel forward(const Extents& e, double eps, bool relu, int threads) {
     // One value has no variance: such a micro-batch adds nothing to the running averages.
     statistics[2 * e.channels] = static_cast<T>(count);
     if (count == 1) std::fill_n(statistics, 2 * e.channels + 1, T{0});
-    normalize(e, threads, relu, x, scale, shift, addend, args.outputs[0].as<T>());
+    normalize(e, threads, relu, weights, x, scale, shift, addend, args.outputs[0].as<T>());
   };
   return {.run = run,
           .workspace_bytes =
@@ -246,8 +252,8 @@ Kernel inference(const Extents& e, double eps, bool relu, int threads) {
       shift[c] =
           static_cast<T>(static_cast<double>(bias[c]) - static_cast<double>(mean[c]) * factor);
     }
-    normalize(e, threads, relu, args.inputs[0].as<T>(), scale, shift, addend,
-              args.outputs[0].as<T>());
+    normalize<T>(e, threads, relu, nullptr, args.inputs[0].as<T>(), scale, shift, addend,
+                 args.outputs[0].as<T>());
   };
   return {.run = run, .workspace_bytes = static_cast<std::size_t>(2 * e.channels) * sizeof(T)};
 }
@@ -272,7 +278,7 @@ Kernel running_average(const std::vector<double>& segments) {
 }
 
 Kernel batchnorm_factory(const OpSignature& s, const KernelContext& context) {
-  const Extents e = extents_of(s.inputs[0]);
+  const Extents e = channel_extents(s.inputs[0]);
   const double eps = s.attributes.real("eps");
   return s.inputs[0].dtype == DType::kF64
              ? forward<double>(e, eps, flag(s.attributes, "relu"), context.threads)
@@ -281,7 +287,7 @@ Kernel batchnorm_factory(const OpSignature& s, const KernelContext& context) {
 DDP_REGISTER_CPU_KERNEL("batchnorm", batchnorm_factory);
 
 Kernel batchnorm_backward_factory(const OpSignature& s, const KernelContext& context) {
-  const Extents e = extents_of(s.inputs[1]);
+  const Extents e = channel_extents(s.inputs[1]);
   const bool relu = flag(s.attributes, "relu"), residual = flag(s.attributes, "residual");
   return s.inputs[1].dtype == DType::kF64 ? backward<double>(e, relu, residual, context.threads)
                                           : backward<float>(e, relu, residual, context.threads);
@@ -289,7 +295,7 @@ Kernel batchnorm_backward_factory(const OpSignature& s, const KernelContext& con
 DDP_REGISTER_CPU_KERNEL("batchnorm_backward", batchnorm_backward_factory);
 
 Kernel batchnorm_inference_factory(const OpSignature& s, const KernelContext& context) {
-  const Extents e = extents_of(s.inputs[0]);
+  const Extents e = channel_extents(s.inputs[0]);
   const double eps = s.attributes.real("eps");
   return s.inputs[0].dtype == DType::kF64
              ? inference<double>(e, eps, flag(s.attributes, "relu"), context.threads)

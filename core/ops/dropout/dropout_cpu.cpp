@@ -1,9 +1,8 @@
 #include <algorithm>
-#include <cmath>
 
 #include "core/backend/cpu/parallel.h"
-#include "core/base/philox.h"
 #include "core/graph/op_definition.h"
+#include "core/ops/dropout/mask.h"
 
 namespace ddp {
 namespace {
@@ -22,15 +21,9 @@ void random_group(PhiloxKey key, std::uint64_t step, std::uint64_t sample, std::
   }
 }
 
-struct Mask {
-  PhiloxKey key;
-  std::uint32_t threshold;  ///< an element is dropped when its 32 random bits are below
-  double scale;             ///< of what is kept
-};
-
 template <class T>
-void drop_sample(const Mask& mask, std::uint64_t step, std::uint64_t sample, std::int64_t elements,
-                 const T* x, T* y) {
+void drop_sample(const DropoutMask& mask, std::uint64_t step, std::uint64_t sample,
+                 std::int64_t elements, const T* x, T* y) {
   const T scale = static_cast<T>(mask.scale);
   for (std::int64_t begin = 0; begin < elements; begin += kGroup) {
     std::uint32_t bits[kGroup];
@@ -42,7 +35,7 @@ void drop_sample(const Mask& mask, std::uint64_t step, std::uint64_t sample, std
 }
 
 template <class T>
-Kernel drop(const Mask& mask, const Shape& shape, int threads) {
+Kernel drop(const DropoutMask& mask, const Shape& shape, int threads) {
   const std::int64_t samples = shape[0], elements = shape.elements() / samples;
   return {.run = [mask, samples, elements, threads](const KernelArgs& args) {
     const T* x = args.inputs[0].as<T>();
@@ -58,13 +51,7 @@ Kernel drop(const Mask& mask, const Shape& shape, int threads) {
 }
 
 Kernel dropout_factory(const OpSignature& s, const KernelContext& context) {
-  const double probability = s.attributes.real("probability");
-  const Mask mask{.key = philox_key(static_cast<std::uint64_t>(s.attributes.integer("seed")),
-                                    RandomStream::kDropout,
-                                    static_cast<std::uint64_t>(s.attributes.integer("instance"))),
-                  .threshold = static_cast<std::uint32_t>(
-                      std::min(std::round(probability * 0x1p32), 0x1p32 - 1)),
-                  .scale = 1 / (1 - probability)};
+  const DropoutMask mask = dropout_mask(s.attributes);
   const Shape& shape = s.inputs[0].shape;
   return s.inputs[0].dtype == DType::kF64 ? drop<double>(mask, shape, context.threads)
                                           : drop<float>(mask, shape, context.threads);

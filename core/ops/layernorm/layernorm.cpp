@@ -2,6 +2,8 @@
 // dx = (g - mean(g) - z mean(g z)) / deviation, dweight = Σ_rows dy z, dbias = Σ_rows dy.
 #include "core/ops/layernorm/layernorm.h"
 
+#include <cmath>
+
 #include "core/graph/differentiate.h"
 #include "core/ops/reshape/reshape.h"
 
@@ -18,9 +20,8 @@ std::vector<TensorType> infer(const OpSignature& s) {
     if (s.inputs[i] != TensorType{{columns}, master})
       throw ConfigError("layer norm of rows of {} needs one number of {} for each column", columns,
                         name_of(master));
-  if (!(s.attributes.real("eps") >= 0))
-    throw ConfigError("the eps of layer norm is {}, it has to be at least 0",
-                      s.attributes.real("eps"));
+  if (const double eps = s.attributes.real("eps"); !(eps >= 0 && std::isfinite(eps)))
+    throw ConfigError("the eps of layer norm is {}, it has to be a number from 0", eps);
   const TensorType per_row{{x.elements() / columns}, master};
   return {x, per_row, per_row};
 }
