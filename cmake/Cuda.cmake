@@ -72,6 +72,6 @@ if(DDP_CUDA)
     $<$<COMPILE_LANGUAGE:CUDA>:-DFMT_USE_CONSTEXPR=1 -std=c++20 --expt-relaxed-constexpr -Xcompiler=-Wall,-Wextra,-Wno-missing-field-initializers>)
   target_include_directories(ddp_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS} ${DDP_CUDNN_INCLUDE}
                                                        ${DDP_NCCL_INCLUDE} ${DDP_CUDNN_FRONTEND})
-  target_link_libraries(ddp_cuda INTERFACE CUDA::cudart_static CUDA::cublasLt ${DDP_CUDNN_LIBRARY}
+  target_link_libraries(ddp_cuda INTERFACE CUDA::cudart_static CUDA::cublasLt CUDA::nvrtc ${DDP_CUDNN_LIBRARY}
                                            ${DDP_NCCL_LIBRARY} ${CMAKE_DL_LIBS})
 endif()

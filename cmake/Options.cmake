@@ -2,6 +2,7 @@
 option(DDP_BUILD_TESTS "Build the tests" ON)
 option(DDP_OPENMP "Compute with OpenMP threads (off under ThreadSanitizer)" ON)
 option(DDP_NATIVE "Compile for the processor of this machine" ON)
+option(DDP_PORTABLE "Build programs that run on other machines too: for x86-64-v3, with fmt and spdlog inside" OFF)
 set(DDP_SANITIZE "" CACHE STRING "Sanitizers to build with: address,undefined or thread")
 
 if(NOT CMAKE_BUILD_TYPE)
@@ -33,7 +34,9 @@ target_compile_options(ddp_options INTERFACE
                             -Wno-missing-field-initializers
                             # errno of math functions keeps loops with sqrt scalar
                             -fno-math-errno>)
-if(DDP_NATIVE)
+if(DDP_PORTABLE)
+  target_compile_options(ddp_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=x86-64-v3>)
+elseif(DDP_NATIVE)
   target_compile_options(ddp_options INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(DDP_SANITIZE)

@@ -20,7 +20,8 @@ std::string describe(const Signature& s) {
       fmt::format("{} \"{}\" of {} {}", broadcast ? "broadcast" : "all-reduce", s.label.data(),
                   s.key.elements, name_of(static_cast<DType>(s.key.dtype)));
   if (broadcast) text += fmt::format(" from rank {}", s.key.root);
-  if (s.key.plan_step >= 0) text += fmt::format(" at plan step {}", s.key.plan_step);
+  if (s.key.plan_sequence >= 0)
+    text += fmt::format(" as collective {} of the plan", s.key.plan_sequence);
   return text;
 }
 
@@ -32,7 +33,7 @@ Signature signature_of(std::int64_t sequence, const Collective& collective,
   signature.key = {.sequence = sequence,
                    .kind = static_cast<std::int64_t>(collective.kind),
                    .root = collective.root,
-                   .plan_step = collective.plan_step,
+                   .plan_sequence = collective.sequence,
                    .elements = type.elements(),
                    .dtype = static_cast<std::int64_t>(type.dtype),
                    .label_hash = std::bit_cast<std::int64_t>(

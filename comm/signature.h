@@ -17,7 +17,7 @@ struct SignatureKey {
   std::int64_t sequence = 0;  ///< number of the collective since the start
   std::int64_t kind = 0;
   std::int64_t root = 0;
-  std::int64_t plan_step = 0;
+  std::int64_t plan_sequence = 0;  ///< Collective::sequence
   std::int64_t elements = 0;
   std::int64_t dtype = 0;
   std::int64_t label_hash = 0;

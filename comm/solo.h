@@ -25,6 +25,8 @@ class SoloWorld final : public World {
   void barrier() override {}
   void announce(const Failure&) override {}
   std::optional<Failure> announced() const override { return std::nullopt; }
+  void arrive() override {}
+  std::vector<int> missing(int) override { return {}; }
 
  private:
   std::string host_name_;

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "comm/polling.h"
 #include "core/comm/world.h"
@@ -44,6 +45,15 @@ class Alarm {
   /// See World::announce and World::announced.
   virtual void announce(const Failure& failure) = 0;
   virtual std::optional<Failure> announced() = 0;
+};
+
+/// Counts the milestones of ranks, beside all exchanges. Used by one thread.
+class Attendance {
+ public:
+  virtual ~Attendance() = default;
+  /// See World::arrive and World::missing.
+  virtual void arrive() = 0;
+  virtual std::vector<int> missing(int ahead) = 0;
 };
 
 /// Runs one exchange to its end: `start` starts it, `interrupt` is called while it takes time and

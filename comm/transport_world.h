@@ -20,8 +20,12 @@ struct Place {
 
 class TransportWorld final : public World {
  public:
-  TransportWorld(std::unique_ptr<Transport> transport, std::unique_ptr<Alarm> alarm, Place place)
-      : transport_(std::move(transport)), alarm_(std::move(alarm)), place_(std::move(place)) {}
+  TransportWorld(std::unique_ptr<Transport> transport, std::unique_ptr<Alarm> alarm,
+                 std::unique_ptr<Attendance> attendance, Place place)
+      : transport_(std::move(transport)),
+        alarm_(std::move(alarm)),
+        attendance_(std::move(attendance)),
+        place_(std::move(place)) {}
 
   int rank() const override { return transport_->rank(); }
   int size() const override { return transport_->size(); }
@@ -36,6 +40,8 @@ class TransportWorld final : public World {
 
   void announce(const Failure& failure) override { alarm_->announce(failure); }
   std::optional<Failure> announced() const override { return alarm_->announced(); }
+  void arrive() override { attendance_->arrive(); }
+  std::vector<int> missing(int ahead) override { return attendance_->missing(ahead); }
 
  private:
   void run(const std::function<void()>& start);
@@ -43,6 +49,7 @@ class TransportWorld final : public World {
 
   std::unique_ptr<Transport> transport_;
   std::unique_ptr<Alarm> alarm_;
+  std::unique_ptr<Attendance> attendance_;
   Place place_;
 };
 

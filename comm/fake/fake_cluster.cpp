@@ -24,14 +24,16 @@ void FakeCluster::run(const std::function<void(World&, Communicator&)>& body) co
   const auto small = std::make_shared<FakeBoard>(ranks_);
   const auto bulk = std::make_shared<FakeBoard>(ranks_);
   const auto failures = std::make_shared<FakeFailures>();
+  const auto milestones = std::make_shared<FakeMilestones>(ranks_);
   std::mutex mutex;
   std::exception_ptr first;
 
   std::vector<std::jthread> threads;
   for (int rank = 0; rank < ranks_; ++rank) {
     threads.emplace_back([&, rank] {
-      TransportWorld world(std::make_unique<FakeTransport>(small, rank),
-                           std::make_unique<FakeAlarm>(failures, rank), {rank, ranks_, "fake"});
+      TransportWorld world(
+          std::make_unique<FakeTransport>(small, rank), std::make_unique<FakeAlarm>(failures, rank),
+          std::make_unique<FakeAttendance>(milestones, rank), {rank, ranks_, "fake"});
       OrderedCommunicator communicator(std::make_unique<FakeTransport>(bulk, rank), world,
                                        chunk_bytes_);
       try {

@@ -116,4 +116,20 @@ std::optional<Failure> FakeAlarm::announced() {
   return std::nullopt;
 }
 
+void FakeAttendance::arrive() {
+  const std::lock_guard lock(milestones_->mutex);
+  ++milestones_->of_rank[static_cast<std::size_t>(rank_)];
+}
+
+std::vector<int> FakeAttendance::missing(int ahead) {
+  const std::lock_guard lock(milestones_->mutex);
+  const int milestone = milestones_->of_rank[static_cast<std::size_t>(rank_)] + ahead;
+  const std::size_t heard = rank_ == 0 ? milestones_->of_rank.size() : 1;
+  std::vector<int> ranks;
+  for (std::size_t rank = 0; rank < heard; ++rank) {
+    if (milestones_->of_rank[rank] < milestone) ranks.push_back(static_cast<int>(rank));
+  }
+  return ranks;
+}
+
 }  // namespace ddp::comm

@@ -1,6 +1,6 @@
-// FakeTransport and FakeAlarm: ranks are threads of one process and meet on a board. The rank that
-// arrives last does the exchange for all, in rank order, so that sums have the same bits in every
-// run.
+// FakeTransport, FakeAlarm and FakeAttendance: ranks are threads of one process and meet on a
+// board. The rank that arrives last does the exchange for all, in rank order, so that sums have the
+// same bits in every run.
 #pragma once
 
 #include <array>
@@ -84,6 +84,25 @@ class FakeAlarm final : public Alarm {
 
  private:
   std::shared_ptr<FakeFailures> failures_;
+  int rank_;
+};
+
+/// How far each rank has come, shared by all ranks.
+struct FakeMilestones {
+  explicit FakeMilestones(int ranks) : of_rank(static_cast<std::size_t>(ranks)) {}
+  std::mutex mutex;
+  std::vector<int> of_rank;
+};
+
+class FakeAttendance final : public Attendance {
+ public:
+  FakeAttendance(std::shared_ptr<FakeMilestones> milestones, int rank)
+      : milestones_(std::move(milestones)), rank_(rank) {}
+  void arrive() override;
+  std::vector<int> missing(int ahead) override;
+
+ private:
+  std::shared_ptr<FakeMilestones> milestones_;
   int rank_;
 };
 

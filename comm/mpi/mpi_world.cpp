@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "comm/mpi/mpi_alarm.h"
+#include "comm/mpi/mpi_attendance.h"
 #include "comm/mpi/mpi_transport.h"
 #include "comm/solo.h"
 #include "comm/transport_world.h"
@@ -34,9 +35,9 @@ Place place_of_this_rank() {
 
 std::unique_ptr<World> make_mpi_world(MpiSession& session) {
   if (!session.active()) return std::make_unique<SoloWorld>(host_name());
-  return std::make_unique<TransportWorld>(std::make_unique<MpiTransport>(session),
-                                          std::make_unique<MpiAlarm>(session),
-                                          place_of_this_rank());
+  return std::make_unique<TransportWorld>(
+      std::make_unique<MpiTransport>(session), std::make_unique<MpiAlarm>(session),
+      std::make_unique<MpiAttendance>(session), place_of_this_rank());
 }
 
 }  // namespace ddp::comm

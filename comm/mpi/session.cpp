@@ -7,6 +7,17 @@
 #include <unistd.h>
 
 namespace ddp::comm {
+namespace {
+
+/// The environment variables in which a launcher tells a process its rank and their number.
+struct Launcher {
+  const char *rank, *size;
+};
+constexpr std::array kLaunchers{Launcher{"OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"},
+                                Launcher{"PMI_RANK", "PMI_SIZE"},
+                                Launcher{"SLURM_PROCID", "SLURM_NTASKS"}};
+
+}  // namespace
 
 void check_mpi(int status, std::string_view call, std::source_location where) {
   if (status == MPI_SUCCESS) return;
@@ -42,10 +53,15 @@ MpiSession::~MpiSession() {
 }
 
 std::optional<int> MpiSession::launched_rank() {
-  for (const char* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"}) {
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  }
+  for (const Launcher& launcher : kLaunchers)
+    if (const char* value = std::getenv(launcher.rank)) return std::atoi(value);
   return std::nullopt;
+}
+
+int MpiSession::launched_size() {
+  for (const Launcher& launcher : kLaunchers)
+    if (const char* value = std::getenv(launcher.size)) return std::atoi(value);
+  return 1;
 }
 
 void MpiSession::give_up(std::vector<std::byte> in_flight) {

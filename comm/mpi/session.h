@@ -29,6 +29,8 @@ class MpiSession {
   /// The rank the launcher (mpirun, srun) gave this process, read from the environment; nothing
   /// when started alone.
   static std::optional<int> launched_rank();
+  /// The number of ranks it started, from the same place; 1 when started alone.
+  static int launched_size();
   static bool under_mpirun() { return launched_rank().has_value(); }
 
   /// Whether MPI is in use; false in a world of one that was started alone.

@@ -15,9 +15,9 @@ enum class CollectiveKind : std::uint8_t { kAllReduceSum, kBroadcast };
 /// One collective call. All fields must be equal on all ranks.
 struct Collective {
   CollectiveKind kind = CollectiveKind::kAllReduceSum;
-  int root = 0;        ///< of a broadcast
-  int plan_step = -1;  ///< position in the plan; -1 outside of it
-  std::string label;   ///< "bucket 2", "step state", "parameters": for messages
+  int root = 0;       ///< of a broadcast
+  int sequence = -1;  ///< number among the collectives of a plan, from 0; -1 outside of it
+  std::string label;  ///< "bucket 2", "step state", "parameters": for messages
 };
 
 class Communicator {
@@ -36,5 +36,9 @@ class Communicator {
   /// Throws CommunicationError if a posted collective has failed. Called after each wait.
   virtual void check() const = 0;
 };
+
+/// Blocks the host until `event` is complete, which may depend on collectives of `communicator`
+/// (null: there are none). Throws what check() throws in the meantime.
+void wait_for(Event& event, const Communicator* communicator);
 
 }  // namespace ddp

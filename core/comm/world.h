@@ -46,6 +46,13 @@ class World {
   virtual void announce(const Failure& failure) = 0;
   /// The failure another rank has announced, if one has arrived.
   virtual std::optional<Failure> announced() const = 0;
+
+  /// Tells rank 0 that this rank has come to its next milestone (rank 0 tells all others); does not
+  /// wait. For places where a rank may stay away: nothing else here says which one.
+  virtual void arrive() = 0;
+  /// The ranks that have not come to the milestone `ahead` after the last one of this rank,
+  /// ascending, as far as this rank hears: rank 0 of all, every other rank of rank 0 only.
+  virtual std::vector<int> missing(int ahead = 0) = 0;
 };
 
 /// Another rank announced a failure; this rank leaves with the same code.

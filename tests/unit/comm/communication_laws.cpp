@@ -10,6 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "comm/polling.h"
 #include "core/backend/cpu/cpu_backend.h"
 
 namespace ddp::comm {
@@ -44,7 +45,7 @@ void all_reduces_to_the_sum(Communicator& communicator) {
   for (const std::size_t size : {1U, 2U, 3U, 7U, 255U, 1024U, 1025U, 100'003U}) {
     std::vector<T> values(size);
     for (std::size_t i = 0; i < size; ++i) values[i] = element<T>(communicator.rank(), i);
-    run(communicator, {.plan_step = step++, .label = "values"}, values);
+    run(communicator, {.sequence = step++, .label = "values"}, values);
     communicator.check();
 
     double worst = 0;
@@ -104,7 +105,7 @@ void collectives_run_in_the_order_they_were_posted(World&, Communicator& communi
   std::vector<HostEvent> after(kCalls), signal(kCalls);
   std::vector<double> values(513, 1.0);
   for (std::size_t k = 0; k < kCalls; ++k) {
-    collectives[k] = {.plan_step = static_cast<int>(k), .label = fmt::format("bucket {}", k)};
+    collectives[k] = {.sequence = static_cast<int>(k), .label = fmt::format("bucket {}", k)};
     communicator.post(collectives[k], view_of(values), after[k], signal[k]);
   }
   signal.back().wait();
@@ -154,6 +155,26 @@ void world_sums_gathers_and_broadcasts(World& world, Communicator&) {
   EXPECT_EQ(world.broadcast("", 0), "");
   world.barrier();
   EXPECT_FALSE(world.announced());
+}
+
+void world_knows_who_stays_away(World& world, Communicator&) {
+  const int last = world.size() - 1;
+  const auto forever = [] {};
+  for (int round = 0; round < 3; ++round) {
+    if (world.rank() == 0) {
+      EXPECT_EQ(world.missing(1)[0], 0) << "rank 0 has not come to the next one itself";
+    }
+    if (world.rank() != last) world.arrive();
+    if (world.rank() == 0) {
+      // The others' word takes a moment.
+      poll_until([&] { return world.missing().size() == 1; }, forever);
+      EXPECT_EQ(world.missing(), std::vector<int>{last});
+    }
+    world.barrier();
+    if (world.rank() == last) world.arrive();
+    poll_until([&] { return world.missing().empty(); }, forever);
+    world.barrier();
+  }
 }
 
 void world_knows_its_place(World& world, Communicator& communicator) {
@@ -214,29 +235,29 @@ void expect_named(const Communicator& communicator, const std::string& sentence,
   }
 }
 
-const Collective kBucket{.plan_step = 7, .label = "bucket 1"};
+const Collective kBucket{.sequence = 7, .label = "bucket 1"};
 
 void mismatching_count_is_named_on_all_ranks(World&, Communicator& communicator) {
   expect_named(communicator, mismatch(communicator, kBucket, kBucket, std::vector<float>(99)),
-               "all-reduce \"bucket 1\" of 99 F32 at plan step 7");
+               "all-reduce \"bucket 1\" of 99 F32 as collective 7 of the plan");
 }
 
 void mismatching_dtype_is_named_on_all_ranks(World&, Communicator& communicator) {
   expect_named(communicator, mismatch(communicator, kBucket, kBucket, std::vector<double>(100)),
-               "all-reduce \"bucket 1\" of 100 F64 at plan step 7");
+               "all-reduce \"bucket 1\" of 100 F64 as collective 7 of the plan");
 }
 
 void mismatching_label_is_named_on_all_ranks(World&, Communicator& communicator) {
-  const Collective wrong{.plan_step = 7, .label = "bucket 2"};
+  const Collective wrong{.sequence = 7, .label = "bucket 2"};
   expect_named(communicator, mismatch(communicator, kBucket, wrong, std::vector<float>(100)),
-               "all-reduce \"bucket 2\" of 100 F32 at plan step 7");
+               "all-reduce \"bucket 2\" of 100 F32 as collective 7 of the plan");
 }
 
 void mismatching_kind_is_named_on_all_ranks(World&, Communicator& communicator) {
   const Collective wrong{
-      .kind = CollectiveKind::kBroadcast, .root = 1, .plan_step = 7, .label = "bucket 1"};
+      .kind = CollectiveKind::kBroadcast, .root = 1, .sequence = 7, .label = "bucket 1"};
   expect_named(communicator, mismatch(communicator, kBucket, wrong, std::vector<float>(100)),
-               "broadcast \"bucket 1\" of 100 F32 from rank 1 at plan step 7");
+               "broadcast \"bucket 1\" of 100 F32 from rank 1 as collective 7 of the plan");
 }
 
 const Failure kFailure{1, ExitCode::kData, "train-images.gz, record 812: the file is cut short"};
@@ -296,6 +317,7 @@ std::vector<Law> communication_laws() {
       {"CollectiveWaitsForItsEventAndHidesBehindCompute",
        collective_waits_for_its_event_and_hides_behind_compute, 2},
       {"WorldSumsGathersAndBroadcasts", world_sums_gathers_and_broadcasts},
+      {"WorldKnowsWhoStaysAway", world_knows_who_stays_away, 2},
       {"WorldKnowsItsPlace", world_knows_its_place},
       {"AgreeThrowsTheLowestFailingRankEverywhere", agree_throws_the_lowest_failing_rank_everywhere,
        2},

@@ -15,7 +15,7 @@ using testing::HasSubstr;
 
 Signature posted(const std::string& label, std::int64_t elements, DType dtype = DType::kF32,
                  CollectiveKind kind = CollectiveKind::kAllReduceSum) {
-  return signature_of(3, {.kind = kind, .root = 0, .plan_step = 7, .label = label},
+  return signature_of(3, {.kind = kind, .root = 0, .sequence = 7, .label = label},
                       {{elements}, dtype});
 }
 
@@ -38,7 +38,7 @@ TEST(Signature, AnyDifferenceOnAnyRankShows) {
   const Signature right = posted("bucket 1", 9);
   Signature other_root = right, other_step = right, other_sequence = right;
   other_root.key.root = 1;
-  other_step.key.plan_step = -1;
+  other_step.key.plan_sequence = -1;
   other_sequence.key.sequence = 4;
   for (const Signature& wrong :
        {posted("bucket 2", 9), posted("bucket 1", 8), posted("bucket 1", 9, DType::kF64),
@@ -63,7 +63,7 @@ TEST(Signature, MismatchNamesTheOutvotedRankAndBothSides) {
   EXPECT_THAT(describe_mismatch(by_rank),
               AllOf(HasSubstr("collective 3"),
                     HasSubstr("ranks 0, 1, 3 posted all-reduce \"bucket 1\" of 1000 F32"),
-                    HasSubstr("rank 2 posted all-reduce \"bucket 1\" of 999 F32 at plan step 7"),
+                    HasSubstr("rank 2 posted all-reduce \"bucket 1\" of 999 F32 as collective 7 of the plan"),
                     HasSubstr("The majority is against rank 2.")));
 }
 

@@ -37,6 +37,8 @@ class WorldOfMasks final : public World {
   void barrier() override {}
   void announce(const Failure&) override {}
   std::optional<Failure> announced() const override { return std::nullopt; }
+  void arrive() override {}
+  std::vector<int> missing(int) override { return {}; }
 
  private:
   std::vector<Rank> others_;
