@@ -15,9 +15,13 @@ required=(
 )
 # Missing in some distributions; the program says what to do without it.
 optional=(dataset-fashion-mnist)
+# Headers of NVIDIA's cudnn-frontend, for builds with CUDA: from PyPI, unpacked, since no system package brings them.
+cudnn_frontend=nvidia-cudnn-frontend==1.32.0
 # From PyPI, into an environment of their own, and without dependencies, since reading needs no others than these.
 readers=(tensorboard==2.18.0 protobuf==5.29.3 absl-py==2.1.0 numpy==2.1.3)
-readers_home=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)/.deps/python
+deps=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")/.." && pwd)/.deps
+readers_home=$deps/python
+cudnn_frontend_home=$deps/cudnn-frontend
 
 with_readers=
 if [ "${1:-}" = --readers ]; then
@@ -57,6 +61,35 @@ install_readers() {
   fi
 }
 
+# Where a CUDA compiler is. Without the headers the program is built for the CPU, and the build says so.
+needs_cudnn_frontend() {
+  { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; } &&
+    [ "$(cat "$cudnn_frontend_home/installed" 2>/dev/null)" != "$cudnn_frontend" ]
+}
+install_cudnn_frontend() {
+  needs_cudnn_frontend || return 0
+  say "unpacking the headers of $cudnn_frontend into $cudnn_frontend_home"
+  local work
+  work=$(mktemp -d)
+  if python3 -m venv "$work/python" &&
+    "$work/python/bin/pip" --quiet --disable-pip-version-check download --no-deps --only-binary=:all: \
+      --dest "$work" "$cudnn_frontend" >&2 &&
+    python3 -m zipfile -e "$work"/*.whl "$work/wheel" && rm -rf "$cudnn_frontend_home" &&
+    mkdir -p "$cudnn_frontend_home" && mv "$work/wheel/include" "$cudnn_frontend_home/include"; then
+    echo "$cudnn_frontend" >"$cudnn_frontend_home/installed"
+  else
+    say "going on without them: the messages above say why. The program will be built for the CPU only."
+  fi
+  rm -rf "$work"
+}
+install_from_pypi() {
+  install_cudnn_frontend
+  install_readers
+}
+
+if needs_cudnn_frontend; then
+  required+=(python3-venv)
+fi
 if ! command -v apt-get >/dev/null || ! command -v dpkg-query >/dev/null; then
   die "this system has no apt-get. ddptrain is set up on Debian 12 and Ubuntu 24.04; elsewhere install the counterparts of: ${required[*]}"
 fi
@@ -65,7 +98,7 @@ mapfile -t missing < <(missing_of "${required[@]}")
 mapfile -t missing_optional < <(missing_of "${optional[@]}")
 all_missing=("${missing[@]}" "${missing_optional[@]}")
 if [ ${#all_missing[@]} -eq 0 ]; then
-  install_readers
+  install_from_pypi
   say "all packages are there already, nothing to do."
   exit 0
 fi
@@ -83,7 +116,7 @@ if [ "$(id -u)" -ne 0 ]; then
     advice="as root: apt-get update && apt-get install ${all_missing[*]}"
     [ ${#missing[@]} -eq 0 ] || die "$trouble. Install them $advice"
     say "going on without ${missing_optional[*]}, because $trouble. To have it, $advice"
-    install_readers
+    install_from_pypi
     exit 0
   fi
   as_root=(sudo)
@@ -112,5 +145,5 @@ if [ ${#missing[@]} -gt 0 ]; then
   apt_get install -y --no-install-recommends "${missing[@]}" >&2 ||
     die "apt-get could not install these packages; its messages above say why."
 fi
-install_readers
+install_from_pypi
 say "done."

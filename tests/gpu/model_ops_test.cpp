@@ -84,24 +84,25 @@ struct Case {
   Shape image;
   std::int64_t batch = 6;
 };
+void PrintTo(const Case& test, std::ostream* out) {
+  *out << test.model << ", images " << test.image.to_string() << ", batch " << test.batch;
+}
 
 class ModelOps : public ::testing::TestWithParam<Case> {};
 
 TEST_P(ModelOps, OfTrainingAndEvaluationAgreeWithFloat64InEachType) {
   const Case& test = GetParam();
   const auto program = [&](DType dtype, Backend* backend) {
-    const TrainingRun run{.model = test.model,
-                          .global_batch = test.batch,
-                          .compute = dtype,
-                          .image = test.image,
-                          .backend = backend};
-    ProgramOptions options = program_options(
-        run, {.source = "test",
-              .size = 64,
-              .image = test.image,
-              .classes = 10,
-              .mean = std::vector<double>(static_cast<std::size_t>(test.image[2]), 0.4),
-              .stddev = std::vector<double>(static_cast<std::size_t>(test.image[2]), 0.3)});
+    TrainingRun run{.model = test.model, .global_batch = test.batch, .compute = dtype};
+    run.image = test.image;
+    run.backend = backend;
+    const auto channels = static_cast<std::size_t>(test.image[2]);
+    DatasetInfo data;
+    data.image = test.image;
+    data.classes = 10;
+    data.mean = std::vector<double>(channels, 0.4);
+    data.stddev = std::vector<double>(channels, 0.3);
+    ProgramOptions options = program_options(run, data);
     options.evaluation_batch = test.batch;
     return Program(std::move(options));
   };

@@ -186,7 +186,7 @@ TEST(GpuSlabOps, FinishStepDecidesAsTheCpuDoes) {
 TEST(GpuSlabOps, FinishStepFollowsEverySchedule) {
   for (const LrKind kind : {LrKind::kConstant, LrKind::kLinear, LrKind::kCosine, LrKind::kStep,
                             LrKind::kMultistep, LrKind::kOneCycle, LrKind::kPolynomial})
-    for (const std::uint64_t update : {0, 1, 3, 9, 19}) {
+    for (const std::uint64_t update : {0U, 1U, 3U, 9U, 19U}) {
       LrSchedule schedule{.kind = kind,
                           .lr = 0.1,
                           .min_lr = 0.001,

@@ -12,13 +12,12 @@ namespace {
 
 TrainingRun run_of(const std::string& model, DType dtype, Backend* backend) {
   const bool small = model == "mlp" || model == "convnet";
-  return {.model = model,
-          .global_batch = 16,
-          .steps = 3,
-          .compute = dtype,
-          .backend = backend,
-          .learning_rate = 0.02,
-          .image = small ? Shape{20, 20, 1} : Shape{24, 24, 3}};
+  TrainingRun run{.model = model, .global_batch = 16, .steps = 3, .compute = dtype};
+  run.backend = backend;
+  // A rate at which the loss falls: where it does not, batch norm lets rounding errors grow.
+  run.learning_rate = small ? 0.02 : 0.0005;
+  run.image = small ? Shape{20, 20, 1} : Shape{32, 32, 3};
+  return run;
 }
 
 void expect_losses_near(const TrainingOutcome& actual, const TrainingOutcome& expected,

@@ -40,7 +40,7 @@ double element(const NamedTensor& tensor, std::size_t i) {
 
 ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) {
   ProgramOptions options;
-  options.model = [&run](Graph& graph, const ModelInputs& inputs, bool training) {
+  options.model = [run](Graph& graph, const ModelInputs& inputs, bool training) {
     return models::find_model(run.model).build(graph, inputs.images,
                                                {.classes = 10,
                                                 .dropout = run.dropout,
@@ -49,7 +49,7 @@ ProgramOptions program_options(const TrainingRun& run, const DatasetInfo& data) 
                                                 .sample_ids = inputs.sample_ids,
                                                 .sample_weights = inputs.sample_weights});
   };
-  options.buckets = [&run](const ReadyList& ready) {
+  options.buckets = [run](const ReadyList& ready) {
     return comm::bucket_plan(
         ready, comm::LinkModel{},
         {.element_bytes = size_of(master_dtype(run.compute)), .bytes = run.bucket_bytes});
