@@ -10,7 +10,12 @@ say() { echo "demo: $*" >&2; }
 cmake --preset release
 cmake --build --preset release
 
+# One rank per GPU; on the CPU two ranks show that there is more than one.
 ranks=2
+gpus=$(nvidia-smi -L 2>/dev/null | grep -c '^GPU' || true)
+if [ "$gpus" -gt 0 ] && ldd build/bin/ddptrain | grep -q libnccl; then
+  ranks=$gpus
+fi
 launch=(mpirun -np "$ranks")
 if [ "$(id -u)" -eq 0 ]; then
   export OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1

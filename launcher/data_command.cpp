@@ -1,22 +1,18 @@
 #include <algorithm>
-#include <cstdio>
 
 #include <fmt/ranges.h>
-#include <nlohmann/json.hpp>
 
+#include "core/base/class_names.h"
 #include "core/base/file.h"
 #include "core/base/text.h"
 #include "core/data/inspection.h"
 #include "core/data/stats.h"
-#include "core/telemetry/confusion.h"
+#include "core/telemetry/json.h"
 #include "launcher/commands.h"
+#include "launcher/print.h"
 
 namespace ddp {
 namespace {
-
-std::string count_text(std::int64_t count, const char* word) {
-  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
-}
 
 std::int64_t count_of(const Inspection& inspection, Severity severity) {
   return std::ranges::count(inspection.defects, severity, &Defect::severity);
@@ -68,7 +64,7 @@ std::string stats_text(const SetStats& stats) {
   return text + "\n" + align_columns(rows, "rlrr");
 }
 
-nlohmann::ordered_json split_json(const SplitStats& split) {
+OrderedJson split_json(const SplitStats& split) {
   return {{"samples", split.samples},
           {"class_counts", split.class_counts},
           {"mean", split.mean},
@@ -77,7 +73,7 @@ nlohmann::ordered_json split_json(const SplitStats& split) {
           {"repeated_images", split.duplicates}};
 }
 
-nlohmann::ordered_json stats_json(const SetStats& stats, const Shape& image) {
+OrderedJson stats_json(const SetStats& stats, const Shape& image) {
   return {{"name", stats.set.name},
           {"directory", stats.set.directory.string()},
           {"image", std::vector(image.extents().begin(), image.extents().end())},
@@ -100,7 +96,7 @@ ExitCode data_check_command(const DataRequest& request) {
   const std::int64_t warnings = count_of(inspection, Severity::kWarning);
   text += errors == 0 ? headline(inspection) + "no defects" : count_text(errors, "defect");
   if (warnings > 0) text += ", " + count_text(warnings, "warning");
-  std::printf("%s\n", text.c_str());
+  print(text + "\n");
   return errors == 0 ? ExitCode::kFinished : ExitCode::kData;
 }
 
@@ -114,9 +110,10 @@ ExitCode data_stats_command(const DataRequest& request) {
       .train = split_stats(inspection.train, inspection.set.classes),
       .validation = split_stats(inspection.validation, inspection.set.classes),
       .shared = std::ssize(shared_images(inspection.train, inspection.validation))};
-  std::printf("%s%s", headline(inspection).c_str(), stats_text(stats).c_str());
+  print(headline(inspection) + stats_text(stats));
   if (!request.json.empty())
-    write_file_atomically(request.json, stats_json(stats, inspection.train.image).dump(2) + "\n");
+    write_file_atomically(request.json,
+                          to_text(stats_json(stats, inspection.train.image), 2) + "\n");
   return ExitCode::kFinished;
 }
 

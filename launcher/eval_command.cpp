@@ -1,8 +1,7 @@
-#include <cstdio>
-
-#include "core/base/file.h"
 #include "core/telemetry/confusion.h"
 #include "launcher/commands.h"
+#include "launcher/output_file.h"
+#include "launcher/print.h"
 #include "launcher/scoring.h"
 
 namespace ddp {
@@ -13,17 +12,13 @@ void add_batch(ConfusionMatrix& confusion, const EvaluatedBatch& batch) {
     if (batch.weights[i] != 0) confusion.add(batch.labels[i], batch.predictions[i]);
 }
 
-void write_confusion(const std::filesystem::path& path, const ConfusionMatrix& confusion,
-                     const std::vector<std::string>& names) {
-  write_file_atomically(path, path.extension() == ".json" ? confusion_json(confusion, names)
-                                                          : confusion_csv(confusion, names));
-}
-
 }  // namespace
 
 ExitCode eval_command(Job& job) {
   agree_on_command(job);
   const ScoringRequest& request = job.command.scoring;
+  const std::unique_ptr<AtomicFile> output =
+      open_output(job, "--confusion", request.confusion, {".csv", ".json"});
   const Scoring scoring = prepare_scoring(job, Split::kValidation);
   ConfusionMatrix confusion(scoring.program->options().classes);
   const Evaluation evaluation =
@@ -37,14 +32,17 @@ ExitCode eval_command(Job& job) {
   if (request.per_class) {
     job.summary.per_class = class_scores(confusion);
     job.summary.class_names = names;
-    if (job.world->rank() == 0)
-      std::printf("%s", class_table(job.summary.per_class, names).c_str());
   }
   job.phase = "saving";
   agree(*job.world, [&] {
-    if (job.world->rank() == 0 && !request.confusion.empty())
-      write_confusion(request.confusion, confusion, names);
+    if (job.world->rank() != 0) return;
+    if (request.per_class) print(class_table(job.summary.per_class, names));
+    if (!output) return;
+    output->write(request.confusion.ends_with(".json") ? confusion_json(confusion, names)
+                                                       : confusion_csv(confusion, names));
+    output->commit();
   });
+  check_loss_is_finite(job, evaluation);
   return ExitCode::kFinished;
 }
 

@@ -4,11 +4,11 @@
 
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <thread>
 
 #include "comm/mpi/mpi_world.h"
 #include "core/config/difference.h"
+#include "launcher/print.h"
 
 namespace ddp {
 namespace {
@@ -46,13 +46,17 @@ void write_report(const Job& job, const Failure& failure) {
   }
 }
 
+/// The last line on stdout. StorageError when stdout does not take it.
+void print_summary(Job& job, ExitCode code) {
+  if (job.world->rank() != 0 || job.stdout_is_taken) return;
+  job.summary.exit = code;
+  if (job.directory) job.summary.run_dir = job.directory->root.string();
+  print(summary_json(job.summary) + "\n");
+}
+
+/// Collective. The end of a job that went well on all ranks.
 int finish(Job& job, ExitCode code) {
-  if (job.world->rank() == 0) {
-    job.summary.exit = code;
-    if (job.directory) job.summary.run_dir = job.directory->root.string();
-    if (!job.stdout_is_taken) std::printf("%s\n", summary_json(job.summary).c_str());
-    std::fflush(stdout);
-  }
+  agree(*job.world, [&] { print_summary(job, code); });
   job.log->flush();
   return static_cast<int>(code);
 }
@@ -60,7 +64,13 @@ int finish(Job& job, ExitCode code) {
 int fail(Job& job, const Failure& failure) {
   job.log->error("{}{}", attribution(job, failure.rank), failure.sentence);
   if (job.world->rank() == 0 && job.directory) write_report(job, failure);
-  return finish(job, failure.code);
+  try {
+    print_summary(job, failure.code);
+  } catch (const StorageError&) {
+    // Why the job failed is said already, and no other exit code would say more.
+  }
+  job.log->flush();
+  return static_cast<int>(failure.code);
 }
 
 /// The ranks are at different places, so MPI cannot be finalised: rank 0 ends all of them, the
@@ -80,7 +90,11 @@ Failure own_failure(const Job& job, ExitCode code, const char* sentence) {
 }  // namespace
 
 Job::Job(const ParsedCommand& parsed)
-    : command(parsed), world(comm::make_mpi_world(session)), log(make_logger(world->rank())) {}
+    : command(parsed), world(comm::make_mpi_world(session)), log(make_logger(world->rank())) {
+  stop.on_report_request([log = log] {
+    log->info("SIGUSR2: a report on demand is not there yet, so the signal is ignored");
+  });
+}
 
 int run_job(const ParsedCommand& command, const std::function<ExitCode(Job&)>& body) {
   Job job(command);

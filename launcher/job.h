@@ -55,12 +55,13 @@ struct Job {
   std::string phase = "start-up";           ///< "training", "evaluation", "saving"
   std::optional<std::int64_t> step;         ///< being computed; nothing before training
   RunSummary summary;                       ///< printed by rank 0 at the end, however it ends
-  bool stdout_is_taken = false;  ///< by rows that end without a summary: what predict prints
+  bool stdout_is_taken = false;             ///< by a result that ends without a summary
 };
 
 /// Runs `body` on this rank and returns the process's exit code. Whatever `body` throws becomes the
 /// end of the whole job: rank 0 says which rank failed where and why, writes failure.json and
 /// prints the summary as the last line on stdout; every rank logs it and leaves with the same code.
+/// A stdout that does not take its last line is a failure too (exit 7).
 int run_job(const ParsedCommand& command, const std::function<ExitCode(Job&)>& body);
 
 /// Collective. AgreedFailure (exit 2) if a rank could not parse its command line, or the commands

@@ -1,15 +1,21 @@
 #include "launcher/launcher.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdio>
+#include <limits>
+#include <sstream>
 #include <string>
 #include <vector>
 
+#include <fmt/ranges.h>
 #include <CLI/CLI.hpp>
 
+#include "core/base/nearest.h"
 #include "core/base/version.h"
 #include "core/config/flags.h"
 #include "launcher/commands.h"
+#include "launcher/print.h"
 #include "models/model.h"
 
 namespace ddp {
@@ -33,6 +39,28 @@ std::string about() {
   for (const models::Model* model : models::all_models())
     text += fmt::format("  {:<10} {}\n", model->name, model->description);
   return text;
+}
+
+/// A whole number in [least, most]; refused as check_value() refuses a field.
+CLI::Validator number_in(int least, int most = std::numeric_limits<int>::max()) {
+  const auto check = [=](const std::string& text) -> std::string {
+    int number = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error == std::errc::result_out_of_range)
+      return text + " is out of the range of numbers this flag can hold";
+    if (error != std::errc() || end != text.data() + text.size())
+      return fmt::format("\"{}\" is not a whole number", text);
+    if (number < least) return fmt::format("{} is below {}", number, least);
+    return number > most ? fmt::format("{} is above {}", number, most) : "";
+  };
+  return {check, ""};
+}
+
+CLI::Validator one_of(std::vector<std::string> allowed) {
+  const auto check = [allowed](const std::string& text) {
+    return std::ranges::count(allowed, text) > 0 ? "" : not_one_of(text, allowed);
+  };
+  return {check, ""};
 }
 
 /// The command line as CLI11 sees it, and where its results go.
@@ -77,21 +105,21 @@ struct CommandLine {
     add_config_flags(*predict, kPredictFields);
     add_weights(*predict);
     predict->add_option("--split", split, "the samples to predict (val or train; default val)")
-        ->check(CLI::IsMember({"val", "train"}));
+        ->check(one_of({"val", "train"}));
     predict->add_option("--output", scoring.output,
                         "write to this file, which ends with .csv or .jsonl (unset: CSV on stdout, "
                         "with no summary behind it)");
     predict
         ->add_option("--top", scoring.top,
                      "write so many classes of each sample, the most probable first (default 1)")
-        ->check(CLI::PositiveNumber);
+        ->check(number_in(1));
     plan = app.add_subcommand(
         "plan",
         "print the step plan: steps, memory, FLOPs, buckets, hashes; needs no GPU and no data");
     add_config_flags(*plan);
     plan->add_option("--ranks", ranks,
                      "number of ranks to plan for (unset: those it runs under, at least 2)")
-        ->check(CLI::PositiveNumber);
+        ->check(number_in(1));
     plan->add_option("--json", json, "write the plan to this file as JSON as well");
     plan->add_flag("--dump-model", dump_model,
                    "print the model as text, for --model FILE.pbtxt, and nothing else");
@@ -116,6 +144,14 @@ struct CommandLine {
         .add_option("--weights", scoring.weights,
                     "safetensors file of a run: RUN/weights/best.safetensors")
         ->required();
+    for (const char* flag :
+         {"--model", "--stem", "--classes", "--precision", "--synthetic-image"}) {
+      // Without a group an option is not listed, and has no name in CLI11's own errors.
+      const auto refuse = [flag](const std::string&) -> std::string {
+        throw ConfigError("{}: comes from the weight file; leave this flag out", flag);
+      };
+      command.add_option(flag)->check(CLI::Validator(refuse, ""))->group("");
+    }
   }
 
   /// What the ranks must do alike, beside the configuration.
@@ -139,7 +175,7 @@ struct CommandLine {
     command
         .add_option("--classes", data_request.classes,
                     "number of classes (unset: of the set, or one more than the largest label)")
-        ->check(CLI::Range(2, 256));
+        ->check(number_in(2, 256));
   }
 
   void add_print_config(CLI::App& command) {
@@ -148,7 +184,7 @@ struct CommandLine {
                     "print each value and where it came from, and exit: full or diff")
         ->expected(0, 1)
         ->default_str("full")
-        ->check(CLI::IsMember({"full", "diff"}));
+        ->check(one_of({"full", "diff"}));
   }
 };
 
@@ -162,8 +198,6 @@ std::vector<std::string> with_command(std::vector<std::string> arguments) {
   return arguments;
 }
 
-bool speaks() { return comm::MpiSession::launched_rank().value_or(0) == 0; }
-
 /// Commands that no job of ranks is needed for, and that report their own bad command lines.
 bool runs_alone(const std::string& command) {
   return command == "plan" || command == "data" || command == "config";
@@ -174,10 +208,22 @@ bool reads_default_file(const std::string& command) {
   return command == "train" || command == "plan" || command == "config";
 }
 
-/// For commands that are not a job of all ranks: rank 0 does it, once.
-int run_alone(const std::function<ExitCode()>& body) {
-  if (!speaks()) return 0;
+/// For commands that are not a job of all ranks: rank 0 does it, once. Ranks that were started
+/// together still agree that all do the same, since some may wait for the others otherwise.
+int run_alone(const ParsedCommand& parsed, const std::function<ExitCode()>& body) {
+  if (comm::MpiSession::launched_size() > 1)
+    return run_job(parsed, [&](Job& job) {
+      job.stdout_is_taken = true;
+      agree_on_command(job);
+      auto code = static_cast<std::int64_t>(ExitCode::kFinished);
+      agree(*job.world, [&] {
+        if (job.world->rank() == 0) code = static_cast<std::int64_t>(body());
+      });
+      job.world->sum({&code, 1});  // that of rank 0: the others have 0
+      return static_cast<ExitCode>(code);
+    });
   try {
+    if (!parsed.error.empty()) throw ConfigError("{}", parsed.error);
     return static_cast<int>(body());
   } catch (const Error& error) {
     std::fprintf(stderr, "error: %s\n", error.what());
@@ -187,20 +233,20 @@ int run_alone(const std::function<ExitCode()>& body) {
 
 int run_command(const CommandLine& line, ParsedCommand& parsed) {
   if (*line.plan)
-    return run_alone([&] {
+    return run_alone(parsed, [&] {
       return plan_command({.configuration = parsed.configuration,
                            .ranks = line.ranks == 0 ? std::nullopt : std::optional(line.ranks),
                            .json = line.json,
                            .dump_model = line.dump_model});
     });
   if (*line.data)
-    return run_alone([&] {
+    return run_alone(parsed, [&] {
       if (*line.data_check) return data_check_command(line.data_request);
       if (*line.data_stats) return data_stats_command(line.data_request);
       throw ConfigError("data: say what to do, check or stats; --help lists both");
     });
   if (*line.config || !line.print_config.empty())
-    return run_alone([&] {
+    return run_alone(parsed, [&] {
       return config_command(parsed.configuration,
                             line.print_config == "diff" ? PrintStyle::kDiff : PrintStyle::kFull);
     });
@@ -216,6 +262,7 @@ int run_launcher(int argc, char** argv) try {
   ParsedCommand parsed;
   parsed.command_line.assign(argv, argv + argc);
   const std::vector<std::string> arguments = with_command({argv + 1, argv + argc});
+  const std::string as_typed = fmt::format("{}", fmt::join(arguments, " "));
   try {
     parse_command_line(line.app, arguments);
     const CLI::App& command = *line.app.get_subcommands().front();
@@ -223,14 +270,20 @@ int run_launcher(int argc, char** argv) try {
         command, reads_default_file(command.get_name()) ? kDefaultConfigFile : "");
     parsed.scoring = line.scoring;
     parsed.scoring.split = line.split == "train" ? Split::kTrain : Split::kValidation;
-    parsed.task = line.task();
+    parsed.task = runs_alone(arguments[0]) || !line.print_config.empty() ? as_typed : line.task();
     parsed.dry_run = line.dry_run;
   } catch (const CLI::Success& success) {
-    return speaks() ? line.app.exit(success) : 0;
+    parsed.task = as_typed;
+    return run_alone(parsed, [&] {
+      std::ostringstream text;
+      line.app.exit(success, text, text);
+      print(text.str());
+      return ExitCode::kFinished;
+    });
   } catch (const ConfigError& error) {
-    if (runs_alone(arguments[0])) return run_alone([&]() -> ExitCode { throw error; });
     // Told to all ranks by the job, so that none of them waits for the others.
     parsed.error = error.what();
+    if (runs_alone(arguments[0])) return run_alone(parsed, [] { return ExitCode::kUsage; });
     return run_job(parsed, train_command);
   }
   return run_command(line, parsed);

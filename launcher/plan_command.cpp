@@ -1,13 +1,12 @@
 #include <algorithm>
 #include <cstdio>
-#include <cstdlib>
-
-#include <nlohmann/json.hpp>
 
 #include "core/base/file.h"
 #include "core/plan/describe.h"
 #include "core/plan/hash.h"
+#include "core/telemetry/json.h"
 #include "launcher/commands.h"
+#include "launcher/print.h"
 #include "launcher/setup.h"
 #include "models/text.h"
 
@@ -26,12 +25,6 @@ DataFacts planned_data(const Configuration& configuration, const models::Default
           .classes = config.has_classes() ? config.classes() : input.classes,
           .mean = std::vector<double>(channels, 0.0),
           .stddev = std::vector<double>(channels, 1.0)};
-}
-
-int ranks_it_runs_under() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_NTASKS"})
-    if (const char* value = std::getenv(name)) return std::atoi(value);
-  return 1;
 }
 
 /// The model's layers on images like these.
@@ -58,40 +51,47 @@ std::string model_as_text(const TrainConfig& config, const models::ChosenModel& 
 }  // namespace
 
 ExitCode plan_command(const PlanRequest& request) {
-  const int ranks = request.ranks.value_or(std::max(ranks_it_runs_under(), 2));
+  const int ranks = request.ranks.value_or(std::max(comm::MpiSession::launched_size(), 2));
   if (ranks < 1) throw ConfigError("--ranks: {} is below 1", ranks);
   ResolvedConfig resolved;
   const models::ChosenModel model = models::choose_model(request.configuration.values.model());
-  resolved.configuration =
-      with_optimizer_defaults(with_input(request.configuration, model.input));
+  resolved.configuration = with_optimizer_defaults(with_input(request.configuration, model.input));
   resolved.batch = resolve_batch(request.configuration, ranks);
   resolved.total_steps = 1;
   const TrainConfig& config = resolved.configuration.values;
   const DataFacts data = planned_data(resolved.configuration, model.input);
   if (request.dump_model) {
-    std::printf("%s", model_as_text(config, model, data).c_str());
+    print(model_as_text(config, model, data));
     return ExitCode::kFinished;
   }
-  const KernelContext kernels{.threads = std::max(config.threads(), 1)};
-  const Program program(program_options(resolved, model, data, ranks, kernels));
+  if (config.recompute() == "block")
+    for (const std::string& note : model.block_notes)
+      std::fprintf(stderr, "note: %s\n", note.c_str());
+  // Nothing of a machine is needed: a plan for GPUs leaves the choice of kernels to them.
+  const bool on_gpu =
+      config.device() == "cuda" || config.precision() == "bf16" || config.precision() == "tf32";
+  const ComputeOn on{.kind = on_gpu ? BackendKind::kCuda : BackendKind::kCpu,
+                     .kernels = {.threads = std::max(config.threads(), 1)}};
+  const Program program(program_options(resolved, model, data, ranks, on));
   const Plan& last = program.micro_step(resolved.batch.accum - 1);
-  const PlanFacts facts{.model = config.model(),
-                        .ranks = ranks,
-                        .micro_batch = resolved.batch.micro,
-                        .accum = resolved.batch.accum,
-                        .schedule_hash = schedule_hash(program.schedule_text()),
-                        .kernel_hash = kernel_hash(
-                            program.plans(), make_cpu_backend(kernels.threads)->library_versions()),
-                        .recomputation = describe_recomputation(program)};
-  std::printf("%s", describe_plan(last, program.graph(), program.layout(), facts).c_str());
+  const PlanFacts facts{
+      .model = config.model(),
+      .ranks = ranks,
+      .micro_batch = resolved.batch.micro,
+      .accum = resolved.batch.accum,
+      .schedule_hash = schedule_hash(program.schedule_text()),
+      .kernel_hash = kernel_hash(
+          program.plans(), on_gpu ? "" : make_cpu_backend(on.kernels.threads)->library_versions()),
+      .recomputation = describe_recomputation(program)};
+  print(describe_plan(last, program.graph(), program.layout(), facts));
   if (!request.json.empty())
-    write_file_atomically(request.json,
-                          plan_json(last, program.graph(), program.layout(), facts).dump(2) + "\n");
+    write_file_atomically(
+        request.json, to_text(plan_json(last, program.graph(), program.layout(), facts), 2) + "\n");
   return ExitCode::kFinished;
 }
 
 ExitCode config_command(const Configuration& configuration, PrintStyle style) {
-  std::printf("%s", print_config(configuration, style).c_str());
+  print(print_config(configuration, style));
   return ExitCode::kFinished;
 }
 

@@ -1,25 +1,34 @@
 #include <algorithm>
-#include <cerrno>
-#include <cstdio>
 
-#include "core/base/file.h"
 #include "core/train/predictions.h"
 #include "launcher/commands.h"
+#include "launcher/output_file.h"
+#include "launcher/print.h"
 #include "launcher/scoring.h"
 
 namespace ddp {
 namespace {
 
-bool is_jsonl(const std::filesystem::path& output) { return output.extension() == ".jsonl"; }
-
-void check_output(const std::filesystem::path& output) {
-  if (!output.empty() && !is_jsonl(output) && output.extension() != ".csv")
-    throw ConfigError("--output {}: name a file that ends with .csv or .jsonl", output.string());
-}
-
-void print(const std::string& text) {
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-    throw StorageError("the predictions could not be written to stdout: {}", storage_reason(errno));
+/// Collective. Rank 0 writes the rows of all ranks to `output`, or to stdout when it is null. They
+/// are never all in memory at once.
+void write_rows(Job& job, const Predictions& mine, const DatasetInfo& data, AtomicFile* output,
+                bool jsonl) {
+  const auto write = [&](const std::string& text) {
+    if (job.world->rank() != 0) return;
+    output ? output->write(text) : print(text);
+  };
+  if (!jsonl) agree(*job.world, [&] { write(predictions_heading(mine.top)); });
+  const std::int64_t piece = samples_per_piece(mine.top);
+  for (std::int64_t first = 0; first < data.size; first += piece) {
+    const Predictions rows = gather(*job.world, mine, first, first + piece);
+    agree(*job.world, [&] {
+      write(jsonl ? predictions_jsonl(rows, data.class_names)
+                  : predictions_csv(rows, data.class_names));
+    });
+  }
+  agree(*job.world, [&] {
+    if (output) output->commit();
+  });
 }
 
 }  // namespace
@@ -27,25 +36,23 @@ void print(const std::string& text) {
 ExitCode predict_command(Job& job) {
   agree_on_command(job);
   const ScoringRequest& request = job.command.scoring;
-  agree(*job.world, [&] { check_output(request.output); });
+  const std::unique_ptr<AtomicFile> output =
+      open_output(job, "--output", request.output, {".csv", ".jsonl"});
   const Scoring scoring = prepare_scoring(job, request.split);
-  Predictions mine{
-      .top = static_cast<std::size_t>(std::min(request.top, scoring.program->options().classes)),
-      .samples = {},
-      .labels = {},
-      .ranked = {}};
-  score(job, scoring, [&](const EvaluatedBatch& batch) { add_batch(mine, batch); });
-  const Predictions all = gather(*job.world, mine);
-  const std::vector<std::string>& names = scoring.data->info().class_names;
-  job.phase = "saving";
+  const int classes = scoring.program->options().classes;
   agree(*job.world, [&] {
-    if (job.world->rank() != 0) return;
-    const std::string text =
-        is_jsonl(request.output) ? predictions_jsonl(all, names) : predictions_csv(all, names);
-    if (!request.output.empty()) return write_file_atomically(request.output, text);
-    job.stdout_is_taken = true;
-    print(text);
+    if (request.top > classes)
+      throw ConfigError("--top {} is above the {} classes of {}", request.top, classes,
+                        request.weights);
   });
+  Predictions mine{
+      .top = static_cast<std::size_t>(request.top), .samples = {}, .labels = {}, .ranked = {}};
+  const Evaluation evaluation =
+      score(job, scoring, [&](const EvaluatedBatch& batch) { add_batch(mine, batch); });
+  job.phase = "saving";
+  job.stdout_is_taken = request.output.empty();
+  write_rows(job, mine, scoring.data->info(), output.get(), request.output.ends_with(".jsonl"));
+  check_loss_is_finite(job, evaluation);
   return ExitCode::kFinished;
 }
 

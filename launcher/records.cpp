@@ -3,12 +3,12 @@
 #include <ctime>
 #include <filesystem>
 
-#include <google/protobuf/stubs/common.h>
 #include <mpi.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/plan/hash.h"
+#include "launcher/setup.h"
 
 namespace ddp {
 namespace {
@@ -67,6 +67,7 @@ Records::Records(Job& job, const RecordedRun& run) : job_(job), run_(run) {
 void Records::on_step(const StepReport& report) {
   job_.summary.steps = report.step;
   job_.summary.epochs = report.epoch;
+  job_.summary.skipped_steps += report.skipped ? 1 : 0;
   if (!metrics_) return;
   metrics_->step(metrics_of(report));
   if (report.skipped)
@@ -76,13 +77,14 @@ void Records::on_step(const StepReport& report) {
   since_last_line_.seconds += report.seconds;
   since_last_line_.data_seconds += report.data_seconds;
   since_last_line_.samples += report.samples;
-  since_last_line_.phases += report.phases;
+  since_last_line_.phases = since_last_line_.phases + report.phases;
   if (progress_due(report.step)) log_progress(report);
   loss_trend_.add(report.loss);
   loss_hint_given_ =
       loss_hint_given_ || give(loss_hint({.step = report.step,
                                           .warmup_steps = run_.resolved.warmup_steps,
                                           .total_steps = run_.resolved.total_steps,
+                                          .lr = run_.resolved.configuration.values.lr(),
                                           .start = loss_trend_.start(),
                                           .recent = loss_trend_.recent(),
                                           .classes = run_.program.options().classes}));
@@ -115,7 +117,7 @@ void Records::log_progress(const StepReport& report) {
       .ranks = job_.world->size(),
       .step_ms = step_seconds * 1e3,
       .allocated_bytes = run_.memory.allocated_bytes(),
-      .reserved_bytes = run_.memory.allocated_bytes(),
+      .reserved_bytes = reserved_bytes(run_.backend, run_.memory),
       .eta_seconds = step_seconds * static_cast<double>(run_.resolved.total_steps - report.step)};
   progress.metrics.samples_per_s = since_last_line_.samples / since_last_line_.seconds;
   job_.log->info("{}", progress_line(progress));

@@ -1,7 +1,9 @@
 #include "launcher/scoring.h"
 
 #include <algorithm>
+#include <cmath>
 
+#include "core/base/text.h"
 #include "core/base/version.h"
 #include "core/telemetry/progress.h"
 
@@ -40,9 +42,11 @@ Scoring prepare_scoring(Job& job, Split split) {
     scoring.configuration =
         with_input(with_weights(job.command.configuration, *file, info), model.input);
   });
-  scoring.device = choose_device(job, scoring.configuration.values);
+  scoring.device = choose_device(job, scoring.configuration);
   Backend& backend = *scoring.device.backend;
-  scoring.data = open_data(job, scoring.configuration, split);
+  if (const std::string tensor = first_not_finite(*file); !tensor.empty())
+    job.log->warn("{}: tensor {} holds numbers that are not finite", path.string(), tensor);
+  scoring.data = open_data(job, scoring.configuration, split, scoring.weights.data);
   const DatasetInfo& data = scoring.data->info();
   ResolvedConfig resolved;
   agree(*job.world, [&] {
@@ -50,22 +54,23 @@ Scoring prepare_scoring(Job& job, Split split) {
       throw ConfigError("{} takes images of {}, {} holds images of {}", path.string(),
                         scoring.weights.data.image.to_string(), data.source,
                         data.image.to_string());
-    // Evaluation has no optimizer steps: the size of the set stands in for one epoch of any length.
+    // The training graph is built for the layout of its parameters and never runs: any batch will
+    // do that every model takes.
+    const std::int64_t batch = ProgramOptions().evaluation_batch;
     resolved.configuration = scoring.configuration;
-    resolved.batch = resolve_batch(scoring.configuration, job.world->size());
+    resolved.batch = {.global = batch * job.world->size(), .micro = batch, .accum = 1};
     resolved.total_steps = 1;
   });
   scoring.program =
       build_program(job, program_options(resolved, model, scoring.weights.data, job.world->size(),
-                                         backend.kernel_context()));
+                                         {backend.kind(), backend.kernel_context()}));
   scoring.memory = allocate_memory(job, backend, {&scoring.program->evaluation()});
   agree(*job.world, [&] { import_parameters(*scoring.program, backend, *scoring.memory, *file); });
   job.summary.peak_memory = {.allocated_bytes = scoring.memory->allocated_bytes(),
-                             .reserved_bytes = scoring.memory->allocated_bytes()};
-  job.log->info("ddptrain {} scores {} ({}) on {} {} samples of {}, {} rank{}", version(),
-                path.string(), scoring.weights.model, data.size,
-                split == Split::kTrain ? "training" : "validation", data.source, job.world->size(),
-                job.world->size() == 1 ? "" : "s");
+                             .reserved_bytes = reserved_bytes(backend, *scoring.memory)};
+  job.log->info("ddptrain {} scores {} ({}) on {} {} samples of {}, {}", version(), path.string(),
+                scoring.weights.model, data.size, name_of(split), data.source,
+                count_text(job.world->size(), "rank"));
   return scoring;
 }
 
@@ -80,6 +85,16 @@ Evaluation score(Job& job, const Scoring& scoring, const BatchObserver& observer
       "{}",
       evaluation_text({.loss = evaluation.loss, .top1 = evaluation.top1, .top5 = evaluation.top5}));
   return evaluation;
+}
+
+void check_loss_is_finite(const Job& job, const Evaluation& evaluation) {
+  if (std::isfinite(evaluation.loss)) return;
+  throw AgreedFailure({.rank = kAllRanks,
+                       .code = ExitCode::kDiverged,
+                       .sentence = fmt::format(
+                           "the loss of {} on these samples is not finite, and its figures mean "
+                           "nothing; take the weights of a run that did not diverge",
+                           job.command.scoring.weights)});
 }
 
 }  // namespace ddp

@@ -1,5 +1,5 @@
-// Scoring: a weight file and a data set set up to be run through each other, with nothing but the
-// evaluation plan in memory. Shared by eval and predict.
+// Scoring: a weight file and a data set set up to be run through each other, with memory for nothing
+// but the evaluation plan. Shared by eval and predict.
 #pragma once
 
 #include <memory>
@@ -24,5 +24,8 @@ Scoring prepare_scoring(Job& job, Split split);
 
 /// Collective. Scores all samples, shows each rank its batches and logs the figures.
 Evaluation score(Job& job, const Scoring& scoring, const BatchObserver& observer);
+
+/// AgreedFailure (exit 8) when the loss is not finite; for after the results are written.
+void check_loss_is_finite(const Job& job, const Evaluation& evaluation);
 
 }  // namespace ddp

@@ -1,21 +1,39 @@
 #include "launcher/setup.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <charconv>
 #include <sstream>
 
 #include <fmt/ranges.h>
 
 #include "comm/bucket_plan.h"
+#include "comm/mpi/mpi_communicator.h"
+#include "comm/nccl_communicator.h"
+#include "comm/nccl_settings.h"
 #include "core/base/hash.h"
+#include "core/base/text.h"
 #include "core/comm/rank_list.h"
 #include "core/plan/describe.h"
+#include "launcher/memory.h"
 #include "models/model.h"
 
 namespace ddp {
 namespace {
 
 constexpr int kCropPad = 2;  // pixels; what --augment crop shifts by at most
+// Of synthetic images; an image of the largest kind has 64 GiB.
+constexpr std::int64_t kMaxChannels = 4096, kMaxSide = 4096;
+
+bool is_number(const std::string& text) {
+  return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
+}
+
+/// The value of a text of digits; 0 when it is too large for any limit.
+std::int64_t number_or_zero(const std::string& text) {
+  std::int64_t number = 0;
+  std::from_chars(text.data(), text.data() + text.size(), number);
+  return number;
+}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -97,24 +115,6 @@ std::string agreed_settings(const ResolvedConfig& resolved, int world_size) {
 
 }  // namespace
 
-Device choose_device(Job& job, const TrainConfig& config) {
-  agree(*job.world, [&] {
-    if (config.device() == "cuda")
-      throw DeviceError("--device cuda: this build has no CUDA backend; use --device cpu, or auto");
-  });
-  Device device{.placement = place_threads(*job.world, config.keep_binding(), config.threads()),
-                .backend = nullptr};
-  device.backend = make_cpu_backend(device.placement.threads);
-  const std::string name = device.backend->device_name();
-  const std::vector<std::string> all = job.world->gather(
-      fmt::format("{}\n{}\n{}", device.placement.threads, job.world->host_name(), name));
-  for (const std::string& text : all) {
-    const std::vector<std::string> lines = lines_of(text);
-    job.places.push_back({.host = lines[1], .device = lines[2], .threads = std::stoi(lines[0])});
-  }
-  return device;
-}
-
 Configuration with_input(Configuration configuration, const models::DefaultInput& input) {
   TrainConfig& values = configuration.values;
   const auto derived = [&](int field) { configuration.origins[field] = std::string(kDerived); };
@@ -135,17 +135,21 @@ Configuration with_input(Configuration configuration, const models::DefaultInput
 }
 
 Shape synthetic_image(const Configuration& configuration) {
-  const std::string& text = configuration.values.synthetic_image();
-  std::int64_t channels = 0, height = 0, width = 0;
-  int read = 0;
-  if (std::sscanf(text.c_str(), "%4ldx%5ldx%5ld%n", &channels, &height, &width, &read) != 3 ||
-      static_cast<std::size_t>(read) != text.size() || channels < 1 || height < 1 || width < 1)
-    throw ConfigError("{}: images have channels x height x width, as 3x32x32",
-                      describe_value(configuration, TrainConfig::kSyntheticImageFieldNumber));
+  const std::vector<std::string> parts = split(configuration.values.synthetic_image(), 'x');
+  const std::string where = describe_value(configuration, TrainConfig::kSyntheticImageFieldNumber);
+  if (parts.size() != 3 || !std::ranges::all_of(parts, is_number))
+    throw ConfigError("{}: images have channels x height x width, as 3x32x32", where);
+  const std::int64_t channels = number_or_zero(parts[0]), height = number_or_zero(parts[1]),
+                     width = number_or_zero(parts[2]);
+  if (channels < 1 || channels > kMaxChannels || std::min(height, width) < 1 ||
+      std::max(height, width) > kMaxSide)
+    throw ConfigError("{}: images have 1 to {} channels and sides of 1 to {} pixels", where,
+                      kMaxChannels, kMaxSide);
   return {height, width, channels};
 }
 
-std::unique_ptr<Dataset> open_data(Job& job, const Configuration& configuration, Split split) {
+std::unique_ptr<Dataset> open_data(Job& job, const Configuration& configuration, Split split,
+                                   const DataFacts& trained_on) {
   const TrainConfig& config = configuration.values;
   const bool train = split == Split::kTrain;
   std::unique_ptr<Dataset> dataset;
@@ -157,7 +161,9 @@ std::unique_ptr<Dataset> open_data(Job& job, const Configuration& configuration,
          .synthetic_image =
              config.data() == "synthetic" ? synthetic_image(configuration) : Shape{1, 1, 1},
          .classes = config.classes(),
-         .seed = static_cast<std::uint64_t>(config.seed())},
+         .seed = static_cast<std::uint64_t>(config.seed()),
+         .mean = trained_on.mean,
+         .stddev = trained_on.stddev},
         split);
   });
   const DatasetInfo& info = dataset->info();
@@ -165,7 +171,7 @@ std::unique_ptr<Dataset> open_data(Job& job, const Configuration& configuration,
                 fmt::format("{} samples of {}, {} classes, mean {}, standard deviation {}",
                             info.size, info.image.to_string(), info.classes,
                             fmt::join(info.mean, " "), fmt::join(info.stddev, " ")),
-                train ? "training data" : "validation data");
+                fmt::format("{} data", name_of(split)));
   return dataset;
 }
 
@@ -190,12 +196,11 @@ models::ModelOptions model_options(const TrainConfig& config, int classes, bool 
 }
 
 ProgramOptions program_options(const ResolvedConfig& resolved, const models::ChosenModel& model,
-                               const DataFacts& data, int world_size,
-                               const KernelContext& kernels) {
+                               const DataFacts& data, int world_size, const ComputeOn& on) {
   const TrainConfig& config = resolved.configuration.values;
   const bool crop = config.augment() == "crop" || config.augment() == "crop-flip";
   const bool flip = config.augment() == "flip" || config.augment() == "crop-flip";
-  const DType compute = config.precision() == "fp64" ? DType::kF64 : DType::kF32;
+  const DType compute = compute_type(config.precision());
   ProgramOptions options;
   options.model = [build = model.build, for_training = model_options(config, data.classes, true),
                    for_evaluation = model_options(config, data.classes, false)](
@@ -206,9 +211,9 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const models::Cho
     return build(graph, inputs.images, with_inputs);
   };
   options.buckets = [compute, bytes = config.bucket_mb() * 1024 * 1024](const ReadyList& ready) {
-    return comm::bucket_plan(
-        ready, comm::LinkModel{},
-        {.element_bytes = size_of(compute), .bytes = static_cast<std::size_t>(bytes)});
+    return comm::bucket_plan(ready, comm::LinkModel{},
+                             {.element_bytes = size_of(master_dtype(compute)),
+                              .bytes = static_cast<std::size_t>(bytes)});
   };
   options.image = data.image;
   options.classes = data.classes;
@@ -226,18 +231,19 @@ ProgramOptions program_options(const ResolvedConfig& resolved, const models::Cho
   options.recompute = config.recompute() == "block";
   options.optimizer = optimizer_of(resolved);
   options.settings = agreed_settings(resolved, world_size);
-  options.kernels = kernels;
+  options.backend = on.kind;
+  options.kernels = on.kernels;
   return options;
 }
 
 std::string describe_recomputation(const Program& program) {
   if (!program.options().recompute) return "";
-  ProgramOptions options = program.options();
-  options.recompute = false;
-  return recomputation_line(program.micro_step(0), Program(options).micro_step(0));
+  return recomputation_line(program.micro_step(0),
+                            first_plan_without_recomputation(program.options()));
 }
 
 std::unique_ptr<Program> build_program(Job& job, const ProgramOptions& options) {
+  check_that_it_fits(job, options);
   std::unique_ptr<Program> program;
   agree(*job.world, [&] { program = std::make_unique<Program>(options); });
   agree_on_text(*job.world, program->schedule_text(), "step plan");
@@ -245,10 +251,29 @@ std::unique_ptr<Program> build_program(Job& job, const ProgramOptions& options) 
 }
 
 std::unique_ptr<RunMemory> allocate_memory(Job& job, Backend& backend,
-                                           const std::vector<const Plan*>& plans) {
+                                           const std::vector<const Plan*>& plans,
+                                           Buffer gradients) {
   std::unique_ptr<RunMemory> memory;
-  agree(*job.world, [&] { memory = std::make_unique<RunMemory>(backend, plans); });
+  agree(*job.world,
+        [&] { memory = std::make_unique<RunMemory>(backend, plans, std::move(gradients)); });
   return memory;
+}
+
+std::size_t reserved_bytes(const Backend& backend, const RunMemory& memory) {
+  return backend.reserved_bytes().value_or(memory.allocated_bytes());
+}
+
+std::unique_ptr<Communicator> make_communicator(Job& job, Backend& backend, bool deterministic) {
+  if (backend.kind() == BackendKind::kCpu)
+    return comm::make_mpi_communicator(job.session, *job.world);
+  std::vector<std::string> places;
+  for (const RankPlace& place : job.places)
+    places.push_back(fmt::format("{}, {}", place.host, place.device));
+  if (const std::string settings = comm::nccl_settings();
+      !settings.empty() && job.world->size() > 1)
+    job.log->info("NCCL's environment: {}", settings);
+  return comm::make_nccl_communicator(
+      *job.world, backend, {.deterministic = deterministic, .places = std::move(places)});
 }
 
 }  // namespace ddp

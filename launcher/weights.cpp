@@ -3,8 +3,10 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <cstring>
 
 #include "core/base/text.h"
+#include "core/tensor/bfloat16.h"
 
 namespace ddp {
 namespace {
@@ -43,6 +45,25 @@ std::vector<T> numbers_in(const std::string& text, std::string_view key,
 bool usable(const std::vector<double>& mean, const std::vector<double>& stddev) {
   return std::ranges::all_of(mean, [](double x) { return std::isfinite(x); }) &&
          std::ranges::all_of(stddev, [](double x) { return std::isfinite(x) && x > 0; });
+}
+
+template <class T>
+bool all_finite(std::span<const std::byte> bytes) {
+  for (; !bytes.empty(); bytes = bytes.subspan(sizeof(T))) {
+    T number;  // at any alignment
+    std::memcpy(&number, bytes.data(), sizeof(T));
+    if (!std::isfinite(static_cast<double>(number))) return false;
+  }
+  return true;
+}
+
+bool all_finite(const FileTensor& tensor) {
+  switch (tensor.type.dtype) {
+    case DType::kF64: return all_finite<double>(tensor.bytes);
+    case DType::kF32: return all_finite<float>(tensor.bytes);
+    case DType::kBF16: return all_finite<BFloat16>(tensor.bytes);
+    default: return true;
+  }
 }
 
 }  // namespace
@@ -88,6 +109,12 @@ WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::pat
   info.data.image = Shape{input[1], input[2], input[0]};
   info.data.classes = classes[0];
   return info;
+}
+
+std::string first_not_finite(const SafetensorsFile& file) {
+  const auto found = std::ranges::find_if_not(
+      file.tensors(), [](const FileTensor& tensor) { return all_finite(tensor); });
+  return found == file.tensors().end() ? "" : found->name;
 }
 
 }  // namespace ddp

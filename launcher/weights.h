@@ -25,4 +25,8 @@ void save_weights(const std::filesystem::path& path, const WeightsInfo& info,
 /// What a weight file says of itself; StorageError when it does not say it, or says it badly.
 WeightsInfo weights_info(const SafetensorsFile& file, const std::filesystem::path& path);
 
+/// The name of the first tensor, in the order of the file, with a NaN or an infinity; empty when
+/// there is none.
+std::string first_not_finite(const SafetensorsFile& file);
+
 }  // namespace ddp

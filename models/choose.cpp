@@ -14,13 +14,14 @@ ChosenModel model_from_text(const std::string& text, const std::string& name) {
                 return model->build(graph, images, options);
               },
           .input = model->input(),
-          .text = text};
+          .text = text,
+          .block_notes = model->block_notes()};
 }
 
 ChosenModel choose_model(const std::string& name) {
   if (name.ends_with(".pbtxt")) return model_from_text(read_text_file(name, "model file"), name);
   const Model& model = find_model(name);
-  return {.build = model.build, .input = model.input, .text = ""};
+  return {.build = model.build, .input = model.input, .text = "", .block_notes = {}};
 }
 
 }  // namespace ddp::models

@@ -4,6 +4,7 @@
 
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "models/model.h"
 
@@ -13,6 +14,7 @@ struct ChosenModel {
   std::function<Value(Graph& graph, Value images, const ModelOptions& options)> build;
   DefaultInput input;
   std::string text;  ///< of a model file; weight files keep it. Empty for registered models
+  std::vector<std::string> block_notes = {};  ///< for who recomputes blocks: TextModel::block_notes
 };
 
 /// The model called `name`, or read from the file `name` when that ends in ".pbtxt". ConfigError

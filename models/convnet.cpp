@@ -1,5 +1,7 @@
 // The default model: two 3x3 convolutions with pooling and two linear layers, 421,642 parameters on
 // 28x28 images. No batch norm, so that its result is the same for any split of the global batch.
+#include <algorithm>
+
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
 #include "core/ops/linear/linear.h"
@@ -16,7 +18,15 @@ Value block(Value x, const std::string& name, int filters) {
   return max_pool(relu(x), {.kernel = 2});
 }
 
+constexpr std::int64_t kSmallestSide = 4;  // two pools halve it to 1
+
 Value build(Graph&, Value images, const ModelOptions& options) {
+  const std::int64_t height = images.shape()[1], width = images.shape()[2];
+  if (std::min(height, width) < kSmallestSide)
+    throw ConfigError(
+        "model convnet halves its images twice, so they have to be {0}x{0} pixels or larger, but "
+        "they are {1}x{2}; use --model mlp for images as small as these",
+        kSmallestSide, height, width);
   Value x = block(images, "conv1", 32);
   x = block(x, "conv2", 64);
   x = drop(flatten(x), {.probability = options.dropout, .instance = 1}, options);

@@ -1,10 +1,13 @@
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <memory>
 #include <set>
 
 #include "core/base/nearest.h"
+#include "core/base/text.h"
 #include "core/config/text_message.h"
+#include "core/graph/layer_error.h"
 #include "core/ops/add/add.h"
 #include "core/ops/bias/bias.h"
 #include "core/ops/conv2d/conv2d.h"
@@ -23,6 +26,15 @@ namespace ddp::models {
 namespace {
 
 const std::string kImages = "images";
+
+// Of the input, as of --synthetic-image.
+constexpr std::int64_t kMostChannels = 4096, kMostPixels = 4096;
+
+constexpr int kOnly = -1;  // protobuf's index of a field that is not repeated
+template <class Message>
+const google::protobuf::FieldDescriptor* field_of(int number) {
+  return Message::descriptor()->FindFieldByNumber(number);
+}
 
 Value convolution(Value x, const std::string& name, const ConvolutionText& layer) {
   if (!layer.has_filters()) throw ConfigError("a convolution needs its number of filters");
@@ -54,6 +66,11 @@ Value matrix_product(Value a, Value b, const std::string& name, const MatmulText
       a, b, {.name = name, .transpose_a = layer.transpose_a(), .transpose_b = layer.transpose_b()});
 }
 
+/// What the user calls a layer of this kind: "max_pool".
+const std::string& kind_of(const LayerText& layer) {
+  return field_of<LayerText>(layer.kind_case())->name();
+}
+
 /// Shapes of what a layer reads: "'conv1' 2x28x28x32".
 std::string describe(const std::vector<std::string>& names, const std::vector<Value>& values) {
   std::string text;
@@ -70,13 +87,47 @@ std::size_t bottoms_of(const LayerText& layer) {
 
 TextModel::TextModel(std::string text, std::string name)
     : text_(std::move(text)), name_(std::move(name)) {
-  google::protobuf::TextFormat::ParseInfoTree positions;
+  Positions positions;
   read_text_message(text_, name_, model_, positions);
-  const auto* field = ModelText::descriptor()->FindFieldByNumber(ModelText::kLayerFieldNumber);
+  if (model_.layer_size() == 0) throw ConfigError("{}: the model has no layer", name_);
+  for (int i = 0; i < model_.layer_size(); ++i)
+    positions_.push_back(
+        where(positions.GetLocation(field_of<ModelText>(ModelText::kLayerFieldNumber), i)));
+  check_input(positions);
+  check_layers();
+  number_dropouts(positions);
+}
+
+std::string TextModel::where(int layer) const {
+  return positions_[static_cast<std::size_t>(layer)];
+}
+std::string TextModel::where(google::protobuf::TextFormat::ParseLocation location) const {
+  return fmt::format("{}:{}", name_, position_of(text_, location).line_and_column());
+}
+
+void TextModel::check_input(const Positions& positions) const {
+  const InputText& input = model_.input();
+  const struct {
+    int field;
+    std::int64_t value, least, most;
+  } numbers[] = {{InputText::kChannelsFieldNumber, input.channels(), 1, kMostChannels},
+                 {InputText::kHeightFieldNumber, input.height(), 1, kMostPixels},
+                 {InputText::kWidthFieldNumber, input.width(), 1, kMostPixels},
+                 {InputText::kClassesFieldNumber, input.classes(), 2,
+                  std::numeric_limits<std::int32_t>::max()}};
+  for (const auto& [number, value, least, most] : numbers) {
+    if (value >= least && value <= most) continue;
+    const auto* field = field_of<InputText>(number);
+    const Positions& inside =
+        *positions.GetTreeForNested(field_of<ModelText>(ModelText::kInputFieldNumber), kOnly);
+    throw ConfigError("{}: {} of the input is {}, legal are {}..{}",
+                      where(inside.GetLocation(field, kOnly)), field->name(), value, least, most);
+  }
+}
+
+void TextModel::check_layers() const {
   std::set<std::string> names;
   for (int i = 0; i < model_.layer_size(); ++i) {
-    positions_.push_back(
-        position_of(text_, positions.GetLocationRange(field, i).start).line_and_column());
     const LayerText& layer = model_.layer(i);
     if (layer.name().empty() || layer.name() == kImages)
       throw ConfigError("{}: a layer needs a name, and '{}' is the input's", where(i), kImages);
@@ -86,11 +137,47 @@ TextModel::TextModel(std::string text, std::string name)
       throw ConfigError("{}: layer '{}' does not say what it is: add relu {{}}, linear {{}}, …",
                         where(i), layer.name());
   }
-  if (model_.layer_size() == 0) throw ConfigError("{}: the model has no layer", name_);
 }
 
-std::string TextModel::where(int layer) const {
-  return fmt::format("{}:{}", name_, positions_[static_cast<std::size_t>(layer)]);
+void TextModel::number_dropouts(const Positions& positions) {
+  instances_.resize(positions_.size());
+  std::map<std::int64_t, std::string> taken;  // by instance, the layer
+  std::int64_t position = 0;
+  for (int i = 0; i < model_.layer_size(); ++i) {
+    const LayerText& layer = model_.layer(i);
+    if (!layer.has_dropout()) continue;
+    ++position;
+    const bool given = layer.dropout().has_instance();
+    const std::int64_t instance = given ? layer.dropout().instance() : position;
+    instances_[static_cast<std::size_t>(i)] = instance;
+    const auto [other, added] = taken.emplace(instance, layer.name());
+    if (added) continue;
+    const Positions& inside =
+        *positions.GetTreeForNested(field_of<ModelText>(ModelText::kLayerFieldNumber), i)
+             ->GetTreeForNested(field_of<LayerText>(LayerText::kDropoutFieldNumber), kOnly);
+    throw ConfigError(
+        "{}: dropout '{}' has instance {}{}, as '{}' has: both would drop the same elements; give "
+        "it another",
+        given ? where(inside.GetLocation(field_of<DropoutText>(DropoutText::kInstanceFieldNumber),
+                                         kOnly))
+              : where(i),
+        layer.name(), instance, given ? "" : " by its place among the dropouts", other->second);
+  }
+}
+
+std::vector<std::string> TextModel::block_notes() const {
+  std::vector<std::string> notes;
+  std::set<std::string> begun;
+  for (int i = 0; i < model_.layer_size(); ++i) {
+    const LayerText& layer = model_.layer(i);
+    if (!layer.has_block() || (i > 0 && model_.layer(i - 1).block() == layer.block())) continue;
+    if (!begun.insert(layer.block()).second)
+      notes.push_back(fmt::format(
+          "{}: block '{}' ended at layer '{}', so this is another block of that name: layers that "
+          "--recompute block shall compute again as one have to be neighbours",
+          where(i), layer.block(), model_.layer(i - 1).name()));
+  }
+  return notes;
 }
 
 DefaultInput TextModel::input() const {
@@ -137,7 +224,7 @@ Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
                   {.name = layer.name(),
                    .probability = layer.dropout().has_probability() ? layer.dropout().probability()
                                                                     : options.dropout,
-                   .instance = layer.dropout().instance()},
+                   .instance = instances_[static_cast<std::size_t>(index)]},
                   options);
     case LayerText::kAdd: return add(x, bottoms[1], layer.name());
     case LayerText::kMatmul: return matrix_product(x, bottoms[1], layer.name(), layer.matmul());
@@ -145,6 +232,34 @@ Value TextModel::build_layer(int index, const std::vector<Value>& bottoms,
   }
   throw InternalError(fmt::format("layer '{}' has no builder", layer.name()),
                       std::source_location::current());
+}
+
+std::vector<Value> TextModel::bottoms(int index, const std::vector<std::string>& names,
+                                      const std::map<std::string, Value>& built) const {
+  const LayerText& layer = model_.layer(index);
+  if (const std::size_t needed = bottoms_of(layer); names.size() != needed)
+    throw ConfigError("{}: layer '{}' ({}) needs {}, has {}", where(index), layer.name(),
+                      kind_of(layer), count_text(static_cast<std::int64_t>(needed), "bottom"),
+                      layer.bottom_size());
+  std::vector<Value> values;
+  for (const std::string& name : names) {
+    if (const auto found = built.find(name); found != built.end()) {
+      values.push_back(found->second);
+      continue;
+    }
+    if (name == layer.name()) throw ConfigError("{}: layer '{}' reads itself", where(index), name);
+    for (int below = index + 1; below < model_.layer_size(); ++below)
+      if (model_.layer(below).name() == name)
+        throw ConfigError(
+            "{}: layer '{}' reads '{}', which stands below it, at {}: layers have to be listed in "
+            "order, each below those that it reads",
+            where(index), layer.name(), name, where(below));
+    std::vector<std::string> known;
+    for (const auto& each : built) known.push_back(each.first);
+    throw ConfigError("{}: layer '{}' reads '{}', but there is no such layer; did you mean '{}'?",
+                      where(index), layer.name(), name, nearest(name, known));
+  }
+  return values;
 }
 
 Value TextModel::build(Graph& graph, Value images, const ModelOptions& options) const {
@@ -160,27 +275,18 @@ Value TextModel::build(Graph& graph, Value images, const ModelOptions& options) 
     }
     std::vector<std::string> names(layer.bottom().begin(), layer.bottom().end());
     if (names.empty()) names = {previous};
-    if (names.size() != bottoms_of(layer))
-      throw ConfigError("{}: layer '{}' reads {} layers, not {}", where(i), layer.name(),
-                        bottoms_of(layer), names.size());
-    std::vector<Value> bottoms;
-    for (const std::string& name : names) {
-      const auto found = built.find(name);
-      if (found == built.end()) {
-        std::vector<std::string> known;
-        for (const auto& each : built) known.push_back(each.first);
-        throw ConfigError(
-            "{}: layer '{}' reads '{}', which is no layer above it; did you mean '{}'?", where(i),
-            layer.name(), name, nearest(name, known));
-      }
-      bottoms.push_back(found->second);
-      read.insert(name);
-    }
+    const std::vector<Value> values = bottoms(i, names, built);
+    read.insert(names.begin(), names.end());
+    const auto fail = [&](std::string_view why) {
+      throw ConfigError("{}: layer '{}' ({} of {}): {}", where(i), layer.name(), kind_of(layer),
+                        describe(names, values), why);
+    };
     try {
-      built[layer.name()] = build_layer(i, bottoms, options);
+      built[layer.name()] = build_layer(i, values, options);
+    } catch (const LayerError& error) {
+      fail(error.detail());
     } catch (const ConfigError& error) {
-      throw ConfigError("{}: layer '{}' does not fit what it reads ({}): {}", where(i),
-                        layer.name(), describe(names, bottoms), error.what());
+      fail(error.what());
     }
     previous = layer.name();
   }

@@ -2,6 +2,13 @@
 
 namespace ddp {
 
+PhaseTimes operator+(const PhaseTimes& a, const PhaseTimes& b) {
+  return {.forward = a.forward + b.forward,
+          .backward = a.backward + b.backward,
+          .exposed = a.exposed + b.exposed,
+          .optimizer = a.optimizer + b.optimizer};
+}
+
 PhaseTimes operator-(const PhaseTimes& later, const PhaseTimes& earlier) {
   return {.forward = later.forward - earlier.forward,
           .backward = later.backward - earlier.backward,

@@ -7,6 +7,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
 
 #include "core/graph/op_definition.h"
@@ -21,8 +23,7 @@ class Event {
   virtual ~Event() = default;
   /// Marks the event as pending; called by whoever will complete it, before it is handed on.
   virtual void reset() = 0;
-  /// Marks it as complete; called by the communicator of the CPU backend. `error` wakes waiters
-  /// with an exception.
+  /// Marks it as complete; called by the communicator of the CPU backend.
   virtual void complete() = 0;
   virtual bool done() const = 0;
   /// Blocks the calling host thread until the event is complete.
@@ -50,6 +51,7 @@ inline constexpr std::size_t kActivityCount = 5;
 struct PhaseTimes {
   double forward = 0, backward = 0, exposed = 0, optimizer = 0;
 };
+PhaseTimes operator+(const PhaseTimes& a, const PhaseTimes& b);
 PhaseTimes operator-(const PhaseTimes& later, const PhaseTimes& earlier);
 /// From the seconds of each activity.
 PhaseTimes phase_times_of(const std::array<double, kActivityCount>& seconds);
@@ -73,6 +75,22 @@ class Backend {
   /// Copies between host and device in the order of the compute stream.
   virtual void upload(void* device, const void* host, std::size_t bytes) = 0;
   virtual void download(void* host, const void* device, std::size_t bytes) = 0;
+
+  /// Whether work is enqueued and computed later; false where it is done when the call returns.
+  virtual bool is_asynchronous() const = 0;
+  /// Host memory that the device can copy from by itself as long as the result lives. Nothing on
+  /// the CPU.
+  virtual Buffer pin(std::span<std::byte> memory) = 0;
+  /// The stream of copy_ahead.
+  virtual Stream& copies() = 0;
+  /// Copies pinned host memory to the device in the order of copies(). The host memory must not
+  /// change before that.
+  virtual void copy_ahead(void* device, const void* host, std::size_t bytes) = 0;
+  /// Copies within the device, in the order of the compute stream.
+  virtual void copy(void* to, const void* from, std::size_t bytes) = 0;
+  /// Device memory that this process has taken since the backend was made, as the driver counts it:
+  /// libraries and communication included. Nothing where nobody counts.
+  virtual std::optional<std::size_t> reserved_bytes() const = 0;
   /// Versions and settings of the libraries it computes with; part of kernel_hash and
   /// environment.json.
   virtual std::string library_versions() const = 0;

@@ -16,13 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void fail(std::string_view action, const fs::path& path, int error) {
-  throw StorageError("cannot {} '{}': {}", action, path.string(), storage_reason(error));
+[[noreturn]] void fail(std::string_view action, const fs::path& path, int error,
+                       FileUse use = FileUse::kWrite) {
+  throw StorageError("cannot {} '{}': {}", action, path.string(), storage_reason(error, use));
 }
 
-FileDescriptor open_file(const fs::path& path, int flags, std::string_view action) {
-  FileDescriptor file(::open(path.c_str(), flags | O_CLOEXEC, 0666));
-  if (file.get() < 0) fail(action, path, errno);
+int open_descriptor(const fs::path& path, int flags) {
+  return ::open(path.c_str(), flags | O_CLOEXEC, 0666);
+}
+
+FileDescriptor open_to_read(const fs::path& path, int flags = 0) {
+  FileDescriptor file(open_descriptor(path, O_RDONLY | flags));
+  if (file.get() < 0) fail("read", path, errno, FileUse::kRead);
   return file;
 }
 
@@ -37,48 +42,49 @@ int write_all(int fd, std::string_view bytes) noexcept {
   return 0;
 }
 
-int write_parts(int fd, std::span<const std::string_view> parts) noexcept {
-  for (const std::string_view part : parts)
-    if (const int error = write_all(fd, part)) return error;
-  return 0;
-}
-
 /// The new name of a file is durable only once its directory is.
 void sync_directory_of(const fs::path& path) {
   const fs::path directory = path.has_parent_path() ? path.parent_path() : fs::path(".");
-  const FileDescriptor file = open_file(directory, O_RDONLY | O_DIRECTORY, "open the directory");
+  const FileDescriptor file = open_to_read(directory, O_DIRECTORY);
   // Some network file systems cannot sync a directory and say EINVAL; the content itself is safe by
   // then.
   if (::fsync(file.get()) != 0 && errno != EINVAL) fail("sync the directory", directory, errno);
 }
 
-void write_directly(const fs::path& path, std::span<const std::string_view> parts) {
-  const FileDescriptor file = open_file(path, O_WRONLY, "write");
-  if (const int error = write_parts(file.get(), parts)) fail("write", path, error);
+bool is_special(const fs::path& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status);
 }
 
 }  // namespace
 
-std::string storage_reason(int error) {
+std::string storage_reason(int error, FileUse use) {
   std::string text = std::generic_category().message(error);
+  const bool denied = error == EACCES || error == EPERM || error == EROFS;
+  const bool missing = error == ENOENT || error == ENOTDIR;
+  if (use == FileUse::kRead) {
+    if (denied) return text + "; give yourself permission to read it";
+    if (missing) return text + "; check the path";
+    return error == EISDIR ? text + "; name a file in it" : text;
+  }
   if (error == ENOSPC || error == EDQUOT || error == EFBIG)
-    text += "; free some space or choose another place";
-  if (error == EACCES || error == EPERM || error == EROFS)
-    text += "; choose a place that you may write to";
-  return text;
+    return text + "; free some space or choose another place";
+  if (denied || missing) return text + "; choose a directory that exists and that you may write to";
+  return error == EISDIR ? text + "; name a file in it" : text;
 }
 
 std::string read_file(const fs::path& path) {
-  const FileDescriptor file = open_file(path, O_RDONLY, "read");
+  const FileDescriptor file = open_to_read(path);
   struct stat status {};
-  if (::fstat(file.get(), &status) != 0) fail("read", path, errno);
+  if (::fstat(file.get(), &status) != 0) fail("read", path, errno, FileUse::kRead);
   std::string content;
   content.reserve(static_cast<std::size_t>(status.st_size));
   std::array<char, 1 << 16> block;
   for (;;) {
     const ssize_t got = ::read(file.get(), block.data(), block.size());
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail("read", path, errno);
+    if (got < 0) fail("read", path, errno, FileUse::kRead);
     if (got == 0) return content;
     content.append(block.data(), static_cast<std::size_t>(got));
   }
@@ -90,25 +96,38 @@ void make_directories(const fs::path& path) {
   if (error) fail("create the directory", path, error.value());
 }
 
-void write_file_atomically(const fs::path& path, std::span<const std::string_view> parts) {
+AtomicFile::AtomicFile(fs::path path) : path_(std::move(path)) {
   std::error_code ignored;
-  const fs::file_status status = fs::status(path, ignored);
-  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_directory(status))
-    return write_directly(path, parts);
+  // Otherwise noticed only when the finished file takes the name.
+  if (fs::is_directory(path_, ignored)) fail("write", path_, EISDIR);
+  if (!is_special(path_)) temporary_ = path_.string() + ".tmp";
+  const bool direct = temporary_.empty();
+  file_ = FileDescriptor(open_descriptor(direct ? path_ : temporary_,
+                                         direct ? O_WRONLY : O_WRONLY | O_CREAT | O_TRUNC));
+  if (file_.get() < 0) fail("write", path_, errno);
+}
 
-  const fs::path temporary = path.string() + ".tmp";
-  int error = 0;
-  {
-    const FileDescriptor file = open_file(temporary, O_WRONLY | O_CREAT | O_TRUNC, "write");
-    error = write_parts(file.get(), parts);
-    if (error == 0 && ::fsync(file.get()) != 0) error = errno;
+AtomicFile::~AtomicFile() {
+  if (!temporary_.empty() && file_.get() >= 0) ::unlink(temporary_.c_str());
+}
+
+void AtomicFile::write(std::string_view piece) {
+  if (const int error = write_all(file_.get(), piece)) fail("write", path_, error);
+}
+
+void AtomicFile::commit() {
+  if (!temporary_.empty()) {
+    if (::fsync(file_.get()) != 0 || ::rename(temporary_.c_str(), path_.c_str()) != 0)
+      fail("write", path_, errno);
   }
-  if (error == 0 && ::rename(temporary.c_str(), path.c_str()) != 0) error = errno;
-  if (error != 0) {
-    ::unlink(temporary.c_str());
-    fail("write", path, error);
-  }
-  sync_directory_of(path);
+  file_ = FileDescriptor();
+  if (!temporary_.empty()) sync_directory_of(path_);
+}
+
+void write_file_atomically(const fs::path& path, std::span<const std::string_view> parts) {
+  AtomicFile file(path);
+  for (const std::string_view part : parts) file.write(part);
+  file.commit();
 }
 
 void write_file_atomically(const fs::path& path, std::string_view content) {
@@ -128,7 +147,9 @@ FileDescriptor::~FileDescriptor() {
 }
 
 AppendFile::AppendFile(const fs::path& path)
-    : path_(path), file_(open_file(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, "write")) {}
+    : path_(path), file_(open_descriptor(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND)) {
+  if (file_.get() < 0) fail("write", path_, errno);
+}
 
 int AppendFile::append(std::string_view record) noexcept {
   if (const int error = write_all(file_.get(), record)) {

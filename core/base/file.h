@@ -4,6 +4,7 @@
 // the file.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <span>
 #include <string>
@@ -16,13 +17,6 @@ std::string read_file(const std::filesystem::path& path);
 
 /// Makes the directory and its parents; an existing one is fine.
 void make_directories(const std::filesystem::path& path);
-
-/// Replaces `path` by the concatenated parts: they go to "<path>.tmp", reach the disk (fsync), then
-/// take the name, and the directory is synced too. When that fails, the old content stays and the
-/// temporary file is removed. A target that is no regular file (/dev/stdout) is written directly.
-void write_file_atomically(const std::filesystem::path& path,
-                           std::span<const std::string_view> parts);
-void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// Owner of an open file; move-only.
 class FileDescriptor {
@@ -37,6 +31,32 @@ class FileDescriptor {
  private:
   int fd_ = -1;
 };
+
+/// A file that is written piece by piece and is there whole or not at all: the pieces go to
+/// "<path>.tmp", which reaches the disk (fsync) and takes the name in commit(). Until then, and
+/// when anything fails, the old content stays; a temporary file without commit() is removed. A
+/// target that is no regular file (/dev/stdout) is written directly.
+class AtomicFile {
+ public:
+  /// Opens the file for writing; StorageError when it cannot be.
+  explicit AtomicFile(std::filesystem::path path);
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  void write(std::string_view piece);
+  /// Nothing may be written after it.
+  void commit();
+
+ private:
+  std::filesystem::path path_, temporary_;  ///< the latter is empty when written directly
+  FileDescriptor file_;
+};
+
+/// Replaces `path` by the concatenated parts, as AtomicFile does.
+void write_file_atomically(const std::filesystem::path& path,
+                           std::span<const std::string_view> parts);
+void write_file_atomically(const std::filesystem::path& path, std::string_view content);
 
 /// A new file that grows by whole records. Each record is handed to the system at once, so that a
 /// crash of the process loses none.
@@ -56,8 +76,11 @@ class AppendFile {
   std::size_t size_ = 0;
 };
 
+/// What was to be done with a file when it failed.
+enum class FileUse : std::uint8_t { kRead, kWrite };
+
 /// "No space left on device; free some space or choose another place": an errno with what to do
 /// about it.
-std::string storage_reason(int error);
+std::string storage_reason(int error, FileUse use = FileUse::kWrite);
 
 }  // namespace ddp

@@ -1,5 +1,8 @@
 #include "core/base/nearest.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <limits>
 
@@ -29,12 +32,21 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates) {
   std::size_t best = std::numeric_limits<std::size_t>::max();
   std::string_view found;
-  for (const std::string& candidate : candidates)
-    if (const std::size_t distance = edit_distance(name, candidate); distance < best) {
-      best = distance;
-      found = candidate;
-    }
+  bool begun = false;  // whether `found` begins with the name
+  for (const std::string& candidate : candidates) {
+    const bool begins = !name.empty() && candidate.starts_with(name);
+    const std::size_t distance = edit_distance(name, candidate);
+    if (begins < begun || (begins == begun && distance >= best)) continue;
+    begun = begins;
+    best = distance;
+    found = candidate;
+  }
   return std::string(found);
+}
+
+std::string not_one_of(std::string_view text, const std::vector<std::string>& allowed) {
+  return fmt::format("\"{}\" is not one of {}; did you mean {}?", text, fmt::join(allowed, ", "),
+                     nearest(text, allowed));
 }
 
 }  // namespace ddp

@@ -8,7 +8,11 @@
 namespace ddp {
 
 /// The candidate with the smallest edit distance (insert, delete, replace, swap of neighbours) to
-/// `name`; the first of equals; empty when there are no candidates.
+/// `name`, among those that begin with it if there are any; the first of equals; empty when there
+/// are no candidates.
 std::string nearest(std::string_view name, const std::vector<std::string>& candidates);
+
+/// "\"adam\" is not one of sgd, adamw; did you mean adamw?"
+std::string not_one_of(std::string_view text, const std::vector<std::string>& allowed);
 
 }  // namespace ddp

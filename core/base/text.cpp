@@ -47,6 +47,10 @@ std::string human_duration(double seconds) {
   return fmt::format("{}d{:02}h", s / 86400, s % 86400 / 3600);
 }
 
+std::string count_text(std::int64_t count, std::string_view word) {
+  return fmt::format("{} {}{}", count, word, count == 1 ? "" : "s");
+}
+
 std::vector<std::string> split(std::string_view text, char separator) {
   std::vector<std::string> parts;
   std::size_t end = text.find(separator);

@@ -21,6 +21,9 @@ std::string human_bytes(std::uint64_t bytes);
 /// "850 ms", "4.2 s", "3m07s", "2h05m", "3d04h"; "?" for a time that is negative or not finite.
 std::string human_duration(double seconds);
 
+/// "1 rank", "3 ranks".
+std::string count_text(std::int64_t count, std::string_view word);
+
 /// The parts of a text between separators: one more than there are separators.
 std::vector<std::string> split(std::string_view text, char separator);
 

@@ -3,6 +3,7 @@
 // --print-config say it.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <string>
 #include <string_view>
@@ -25,6 +26,14 @@ struct Configuration {
 
 /// Where the value in effect came from; kFromDefault for a field that is not set.
 std::string origin_of(const Configuration& configuration, const ConfigField& field);
+
+/// Fills in a field that is not set; `set` is the message's setter, or a function of both.
+template <class Setter, class Value>
+void derive(Configuration& configuration, int field_number, Setter set, const Value& value) {
+  if (is_set(configuration.values, config_field(field_number))) return;
+  std::invoke(set, configuration.values, value);
+  configuration.origins[field_number] = kDerived;
+}
 
 /// Lays `later` over `base`: its set fields win, and a field that excludes another (steps, epochs)
 /// removes that one from `base`.

@@ -1,6 +1,5 @@
 #include "core/config/fields.h"
 
-#include <fmt/ranges.h>
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
@@ -12,7 +11,6 @@
 #include "core/base/error.h"
 #include "core/base/nearest.h"
 #include "core/base/text.h"
-#include "core/config/interval.h"
 
 namespace ddp {
 namespace {
@@ -53,11 +51,9 @@ void check_text(const std::string& text, const ConfigField& field, std::string_v
   if (text.empty()) throw ConfigError("{}: the value is empty", where);
   const std::vector<std::string> allowed = allowed_values(field);
   if (!allowed.empty() && std::ranges::find(allowed, text) == allowed.end())
-    throw ConfigError("{}: \"{}\" is not one of {}; did you mean {}?", where, text,
-                      fmt::join(allowed, ", "), nearest(text, allowed));
-  if (flag_of(field).interval()) parse_interval(text, where);
-  if (flag_of(field).intervals())
-    for (const std::string& part : split(text, ',')) parse_interval(part, where);
+    throw ConfigError("{}: {}", where, not_one_of(text, allowed));
+  if (flag_of(field).interval()) parse_interval(text, where, interval_forms(field));
+  if (flag_of(field).intervals()) parse_intervals(text, where, interval_forms(field));
   if (flag_of(field).duration()) parse_duration(text, where);
 }
 
@@ -77,6 +73,12 @@ const ConfigField& config_field(int number) {
 }
 
 const Flag& flag_of(const ConfigField& field) { return field.options().GetExtension(flag); }
+
+IntervalForms interval_forms(const ConfigField& field) {
+  const std::vector<std::string> without = split(flag_of(field).without(), '|');
+  return {.time = std::ranges::count(without, "time") == 0,
+          .never = std::ranges::count(without, "off") == 0};
+}
 
 std::string flag_name(const ConfigField& field) {
   std::string name = "--" + field.name();

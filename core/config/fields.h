@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/config/interval.h"
 #include "core/config/train.pb.h"
 
 namespace ddp {
@@ -21,6 +22,8 @@ std::vector<const ConfigField*> config_fields();
 const ConfigField& config_field(int number);
 /// Range, allowed values, help text and group of a field.
 const Flag& flag_of(const ConfigField& field);
+/// The forms that intervals of this field may have.
+IntervalForms interval_forms(const ConfigField& field);
 /// "--micro-batch" for micro_batch.
 std::string flag_name(const ConfigField& field);
 /// "sgd", "adamw" for a text field that takes only these; empty if it takes any text.

@@ -52,12 +52,17 @@ std::string wrap(std::string text) {
   return text;
 }
 
+std::string forms_text(const IntervalForms& forms) {
+  return fmt::format("steps, 1ep, {}{}0.1 of the run{}", forms.time ? "15m, " : "",
+                     forms.never ? "" : "or ", forms.never ? ", or off" : "");
+}
+
 std::string help_text(const ConfigField& field) {
   const Flag& about = flag_of(field);
   std::string facts = range_text(about);
   const auto add = [&](const std::string& fact) { facts += (facts.empty() ? "" : "; ") + fact; };
-  if (about.interval()) add("steps, 1ep, 15m, 0.1 of the run, or off");
-  if (about.intervals()) add("each: steps, 1ep, or 0.1 of the run");
+  if (about.interval()) add(forms_text(interval_forms(field)));
+  if (about.intervals()) add("each: " + forms_text(interval_forms(field)));
   if (about.duration()) add("90s, 15m, 2h");
   if (field.has_default_value()) {
     std::string value = value_text(TrainConfig(), field);

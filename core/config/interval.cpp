@@ -1,11 +1,14 @@
 #include "core/config/interval.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <optional>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace ddp {
 namespace {
@@ -32,9 +35,8 @@ std::optional<double> seconds_in(std::string_view unit) {
   return std::nullopt;
 }
 
-}  // namespace
-
-IntervalText parse_interval(std::string_view text, std::string_view where) {
+IntervalText parse_any_form(std::string_view text, std::string_view where,
+                            const IntervalForms& forms) {
   if (text == "off") return {};
   const std::optional<Quantity> quantity = split_unit(text);
   if (quantity) {
@@ -50,10 +52,46 @@ IntervalText parse_interval(std::string_view text, std::string_view where) {
           "that many steps, {}ep that many epochs",
           where, text, amount, amount);
   }
-  throw ConfigError(
-      "{}: \"{}\" is not an interval; give steps (500), epochs (1ep), a time (90s, 15m, 2h), a "
-      "fraction of the run (0.1), or off",
-      where, text);
+  throw ConfigError("{}: \"{}\" is not an interval; give {}", where, text, describe_forms(forms));
+}
+
+}  // namespace
+
+std::string describe_forms(const IntervalForms& forms) {
+  std::vector<std::string_view> kinds{"steps (500)", "epochs (1ep)"};
+  if (forms.time) kinds.emplace_back("a time (90s, 15m, 2h)");
+  kinds.emplace_back("a fraction of the run (0.1)");
+  if (forms.never) kinds.emplace_back("off");
+  const std::string_view last = kinds.back();
+  kinds.pop_back();
+  return fmt::format("{}, or {}", fmt::join(kinds, ", "), last);
+}
+
+IntervalText parse_interval(std::string_view text, std::string_view where,
+                            const IntervalForms& forms) {
+  const IntervalText interval = parse_any_form(text, where, forms);
+  if (interval.unit == IntervalUnit::kSeconds && !forms.time)
+    throw ConfigError("{}: {} is a time, which this cannot be; give {}", where, text,
+                      describe_forms(forms));
+  if (interval.amount == 0 && !forms.never)
+    throw ConfigError("{}: {} means never, which this cannot be; give {}", where, text,
+                      describe_forms(forms));
+  return interval;
+}
+
+std::vector<IntervalText> parse_intervals(std::string_view text, std::string_view where,
+                                          const IntervalForms& forms) {
+  std::vector<IntervalText> intervals;
+  for (const std::string& part : split(text, ',')) {
+    if (part.empty())
+      throw ConfigError("{}: \"{}\" has a comma with nothing {} it", where, text,
+                        text.starts_with(',') ? "before" : "behind");
+    const IntervalText interval = parse_interval(part, where, forms);
+    if (std::ranges::count(intervals, interval) > 0)
+      throw ConfigError("{}: \"{}\" holds {} twice; give each once", where, text, part);
+    intervals.push_back(interval);
+  }
+  return intervals;
 }
 
 double parse_duration(std::string_view text, std::string_view where) {

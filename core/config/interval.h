@@ -4,17 +4,31 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace ddp {
 
 enum class IntervalUnit : std::uint8_t { kSteps, kEpochs, kSeconds, kRuns };
+
+/// Forms of an interval that a flag may refuse.
+struct IntervalForms {
+  bool time = true;
+  bool never = true;  ///< "off" and 0
+  bool operator==(const IntervalForms&) const = default;
+};
+
+/// "steps (500), epochs (1ep), a time (90s, 15m, 2h), a fraction of the run (0.1), or off": as far
+/// as the forms allow.
+std::string describe_forms(const IntervalForms& forms);
 
 /// An interval as written. An amount of 0 means never; a fraction of the run is an amount of kRuns,
 /// at most 1.
 struct IntervalText {
   double amount = 0;
   IntervalUnit unit = IntervalUnit::kSteps;
+  bool operator==(const IntervalText&) const = default;
 };
 
 /// What an interval comes to in one run: every so many steps or every so many seconds; never if
@@ -27,8 +41,14 @@ struct Interval {
 };
 
 /// Reads "500", "1ep", "0.5ep", "90s", "15m", "2h", "0.1" (a number with a dot is a fraction of the
-/// run), "0" and "off" (never). ConfigError, opening with `where`, if it is none of these.
-IntervalText parse_interval(std::string_view text, std::string_view where);
+/// run), "0" and "off" (never). ConfigError, opening with `where`, if it is none of these, or of a
+/// form that is refused.
+IntervalText parse_interval(std::string_view text, std::string_view where,
+                            const IntervalForms& forms = {});
+
+/// Intervals between commas, such as milestones; no two of them alike.
+std::vector<IntervalText> parse_intervals(std::string_view text, std::string_view where,
+                                          const IntervalForms& forms = {});
 
 /// Seconds of "90s", "15m", "2h", "1.5h"; above 0. ConfigError, opening with `where`, otherwise.
 double parse_duration(std::string_view text, std::string_view where);

@@ -17,14 +17,6 @@ double default_learning_rate(const std::string& optimizer) {
   return optimizer == "lars" ? 3 : 0.1;
 }
 
-/// Fills in what is not set; `set` is the message's setter.
-template <class Setter, class Value>
-void derive(Configuration& configuration, int field_number, Setter set, Value value) {
-  if (is_set(configuration.values, config_field(field_number))) return;
-  (configuration.values.*set)(value);
-  configuration.origins[field_number] = kDerived;
-}
-
 std::int64_t count_steps_per_epoch(const Configuration& configuration, std::int64_t samples) {
   if (samples <= 0)
     throw ConfigError("there is nothing to train on: the data set has no training samples");
@@ -65,23 +57,12 @@ Interval resolve_interval(const Configuration& configuration, int field_number,
                   run.total_steps);
 }
 
-/// An interval of the schedule, which counts steps.
-IntervalText parse_step_interval(const std::string& text, const std::string& where) {
-  const IntervalText interval = parse_interval(text, where);
-  if (interval.unit == IntervalUnit::kSeconds)
-    throw ConfigError(
-        "{}: {} is a time, and the schedule counts steps; give steps (500), epochs (1ep) or a "
-        "fraction of the run (0.05)",
-        where, text);
-  return interval;
-}
-
 /// Steps until the learning rate drops, which must be within the run.
 std::int64_t count_steps_to_drop(const std::string& text, const std::string& where,
                                  const ResolvedConfig& run) {
   const Interval drop =
-      over_run(parse_step_interval(text, where), run.steps_per_epoch, run.total_steps);
-  if (drop.never() || drop.steps > run.total_steps)
+      over_run(parse_interval(text, where), run.steps_per_epoch, run.total_steps);
+  if (drop.steps > run.total_steps)
     throw ConfigError(
         "{}: {} never lowers the learning rate in a run of {} steps; give 1 to {} steps, or a "
         "fraction of the run (0.5)",
@@ -115,7 +96,7 @@ std::vector<std::int64_t> count_milestones(const Configuration& configuration,
 std::int64_t count_warmup_steps(const Configuration& configuration, const ResolvedConfig& run) {
   constexpr int kField = TrainConfig::kWarmupFieldNumber;
   const std::string where = where_set(configuration, kField);
-  const IntervalText warmup = parse_step_interval(configuration.values.warmup(), where);
+  const IntervalText warmup = parse_interval(configuration.values.warmup(), where);
   // Unlike an evaluation, a short run may round its warm-up to nothing.
   if (warmup.unit == IntervalUnit::kRuns)
     return std::llround(warmup.amount * static_cast<double>(run.total_steps));
@@ -135,10 +116,6 @@ void check_together(const Configuration& configuration) {
     throw ConfigError("{} and {} both set the length of the run; give one of them",
                       describe(TrainConfig::kEpochsFieldNumber),
                       describe(TrainConfig::kStepsFieldNumber));
-  if (values.device() == "cuda" && values.precision() == "fp64")
-    throw ConfigError("{} is for checks on the CPU only; {} computes in fp32",
-                      describe(TrainConfig::kPrecisionFieldNumber),
-                      describe(TrainConfig::kDeviceFieldNumber));
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <filesystem>
 #include <vector>
 
 #include "core/base/error.h"
@@ -72,6 +73,9 @@ std::vector<std::string> fields_of(const pb::Descriptor& root, const std::string
   std::size_t offset = error.offset(text);
   const std::string& message = error.message();
   const std::size_t at = message.find(kUnknown);
+  if (at == message.npos && text.find_first_not_of(" \t\r\n", offset) == text.npos)
+    throw ConfigError("{}:{}: the text ends before it is complete; is a closing }} missing?", name,
+                      line_and_column(text, offset));
   if (at == message.npos)
     throw ConfigError("{}:{}: {}", name, line_and_column(text, offset), message);
   // The parser stops behind the name, and at a dash in it; the user typed the word around it.
@@ -104,6 +108,11 @@ void read_text_message(const std::string& text, const std::string& name, pb::Mes
 }
 
 std::string read_text_file(const std::string& path, std::string_view what) {
+  // Reading a pipe would block until somebody writes to it.
+  std::error_code ignored;
+  const auto status = std::filesystem::status(path, ignored);
+  if (std::filesystem::is_fifo(status) || std::filesystem::is_socket(status))
+    throw ConfigError("{} '{}' is not a regular file; name the file itself", what, path);
   try {
     return read_file(path);
   } catch (const StorageError& error) {

@@ -24,9 +24,13 @@ Requirement requirement_of(const ConfigField& field) {
   return {.field = other, .values = split(sides[1], '|')};
 }
 
-bool was_given(const Configuration& configuration, const ConfigField& field) {
+/// Whether somebody asked for this value. The record of a run holds all values; those that are the
+/// default anyway were asked for by nobody.
+bool was_asked_for(const Configuration& configuration, const ConfigField& field) {
   const std::string origin = origin_of(configuration, field);
-  return origin != kFromDefault && origin != kDerived;
+  if (origin == kFromFlag) return true;
+  return origin != kFromDefault && origin != kDerived &&
+         value_text(configuration.values, field) != value_text(TrainConfig(), field);
 }
 
 }  // namespace
@@ -34,7 +38,7 @@ bool was_given(const Configuration& configuration, const ConfigField& field) {
 std::vector<std::string> unused_settings(const Configuration& configuration) {
   std::vector<std::string> sentences;
   for (const ConfigField* field : config_fields()) {
-    if (!flag_of(*field).has_used_by() || !was_given(configuration, *field)) continue;
+    if (!flag_of(*field).has_used_by() || !was_asked_for(configuration, *field)) continue;
     const Requirement needs = requirement_of(*field);
     const std::string value =
         TrainConfig::GetReflection()->GetString(configuration.values, needs.field);

@@ -9,7 +9,7 @@
 
 namespace ddp {
 
-/// A sentence for each value that was given and that no other value makes use of.
+/// A sentence for each value that was asked for and that no other value makes use of.
 std::vector<std::string> unused_settings(const Configuration& configuration);
 
 }  // namespace ddp

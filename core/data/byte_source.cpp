@@ -14,8 +14,8 @@ constexpr std::size_t kBufferBytes = 1 << 16;
 constexpr int kGzipOnly = 15 + 16;  // zlib's windowBits: largest window, gzip wrapping
 }  // namespace
 
-ByteSource::ByteSource(const std::filesystem::path& file)
-    : file_(file.string()), buffer_(kBufferBytes) {
+ByteSource::ByteSource(const std::filesystem::path& file, std::int64_t limit)
+    : file_(file.string()), buffer_(kBufferBytes), limit_(static_cast<std::uint64_t>(limit)) {
   // Opening a pipe would block until somebody writes to it.
   std::error_code ignored;
   const auto status = std::filesystem::status(file, ignored);
@@ -51,7 +51,13 @@ bool ByteSource::refill() {
 }
 
 std::size_t ByteSource::read(std::span<std::uint8_t> into) {
-  return gzip_ ? unpack(into) : copy(into);
+  const std::size_t count = gzip_ ? unpack(into) : copy(into);
+  given_ += count;
+  if (given_ > limit_) {
+    throw DataError(file_, "holds more than {} bytes{}, and no larger files are read; split it",
+                    limit_, gzip_ ? " when it is unpacked" : "");
+  }
+  return count;
 }
 
 std::size_t ByteSource::copy(std::span<std::uint8_t> into) {

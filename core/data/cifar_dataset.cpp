@@ -28,7 +28,9 @@ constexpr std::size_t kMaxNamesBytes = 1 << 16;
 struct Layout {
   SetFormat format;
   const char* name;
-  const char* directory;  ///< that the archive unpacks to
+  const char* directory;         ///< that the archive unpacks to
+  const char* python_directory;  ///< the same of the version for Python, which is not read
+  const char* python_file;       ///< that only the version for Python has
   std::vector<std::string> train, validation;
   const char* class_names;
   int label_bytes;  ///< of which the last is the label
@@ -46,6 +48,8 @@ const std::array<Layout, 2>& layouts() {
       Layout{.format = SetFormat::kCifar10,
              .name = "cifar-10",
              .directory = "cifar-10-batches-bin",
+             .python_directory = "cifar-10-batches-py",
+             .python_file = "data_batch_1",
              .train = {"data_batch_1.bin", "data_batch_2.bin", "data_batch_3.bin",
                        "data_batch_4.bin", "data_batch_5.bin"},
              .validation = {"test_batch.bin"},
@@ -57,6 +61,8 @@ const std::array<Layout, 2>& layouts() {
       Layout{.format = SetFormat::kCifar100,
              .name = "cifar-100",
              .directory = "cifar-100-binary",
+             .python_directory = "cifar-100-python",
+             .python_file = "train",
              .train = {"train.bin"},
              .validation = {"test.bin"},
              .class_names = "fine_label_names.txt",
@@ -169,6 +175,24 @@ void inspect_class_names(const Layout& layout, Inspection& into) {
   names.clear();
 }
 
+/// Files that look as if they belonged to the set.
+void find_unread_files(const Layout& layout, Inspection& into) {
+  std::vector<std::string> others;
+  std::error_code ignored;
+  for (fs::directory_iterator it(into.set.directory, ignored), end; !ignored && it != end;
+       it.increment(ignored)) {
+    const std::string name = it->path().filename().string();
+    if (name.ends_with(".bin") && std::ranges::count(layout.train, name) == 0 &&
+        std::ranges::count(layout.validation, name) == 0)
+      others.push_back(name);
+  }
+  if (others.empty()) return;
+  std::ranges::sort(others);
+  into.warn(into.set.directory.string(), "{} is not read: {} has the files {} and {} only",
+            fmt::join(others, ", "), layout.name, fmt::join(layout.train, ", "),
+            fmt::join(layout.validation, ", "));
+}
+
 void inspect_split(const Layout& layout, Inspection& into, Split split) {
   const ImageSet& set = into.set;
   Samples& samples = into.samples(split);
@@ -190,7 +214,7 @@ void inspect_split(const Layout& layout, Inspection& into, Split split) {
       split == Split::kTrain ? layout.train_records : layout.validation_records;
   if (whole && samples.count() != published) {
     into.warn(set.directory.string(), "has {} {} samples, {} as published has {}", samples.count(),
-              split == Split::kTrain ? "training" : "validation", layout.name, published);
+              name_of(split), layout.name, published);
   }
 }
 
@@ -213,6 +237,17 @@ std::optional<ImageSet> find_cifar(const fs::path& directory) {
                     "holds both CIFAR-10 and CIFAR-100; give the directory of one of them");
   }
   return found.empty() ? std::nullopt : std::optional(found[0]);
+}
+
+void refuse_python_cifar(const fs::path& directory) {
+  std::error_code ignored;
+  for (const Layout& layout : layouts())
+    for (const fs::path& place : {directory, directory / layout.python_directory})
+      if (fs::is_regular_file(place / layout.python_file, ignored))
+        throw DataError(place.string(),
+                        "this is the Python version of {}; get the binary version, whose archive "
+                        "unpacks to the folder {}",
+                        layout.name, layout.directory);
 }
 
 std::string cifar_directory(std::string_view name) {
@@ -241,6 +276,7 @@ void inspect_cifar(Inspection& into) {
   inspect_split(layout, into, Split::kTrain);
   inspect_split(layout, into, Split::kValidation);
   inspect_class_names(layout, into);
+  find_unread_files(layout, into);
 }
 
 }  // namespace ddp

@@ -18,6 +18,9 @@ namespace ddp {
 /// unpacks to: format, directory, name and number of classes. DataError when both sets are there.
 std::optional<ImageSet> find_cifar(const std::filesystem::path& directory);
 
+/// DataError with what to get instead when `directory` holds the version for Python.
+void refuse_python_cifar(const std::filesystem::path& directory);
+
 /// Name of the folder that the archive of "cifar-10" or "cifar-100" unpacks to.
 std::string cifar_directory(std::string_view name);
 

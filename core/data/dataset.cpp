@@ -8,6 +8,10 @@
 
 namespace ddp {
 
+std::string_view name_of(Split split) {
+  return split == Split::kTrain ? "training" : "validation";
+}
+
 void check_read(const DatasetInfo& info, std::int64_t index, std::span<const std::uint8_t> image) {
   DDP_CHECK(index >= 0 && index < info.size, "sample {} of {} was asked for", index, info.size);
   DDP_CHECK(std::ssize(image) == info.image.elements(),

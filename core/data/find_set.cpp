@@ -58,6 +58,25 @@ std::string data_sets_variable() {
       how);
 }
 
+std::string what_data_takes() {
+  return fmt::format(
+      "--data takes fashion-mnist, cifar-10, cifar-100, synthetic, or a directory with the binary "
+      "files of CIFAR-10 or CIFAR-100 or with the files {}",
+      kIdxFileNames);
+}
+
+void check_can_be_read(const fs::path& directory) {
+  // The directory's own entry can be looked up only by those who may look up its files.
+  std::error_code error;
+  static_cast<void>(fs::status(directory / ".", error));
+  if (error == std::errc::permission_denied)
+    throw DataError(directory.string(), "{}; give yourself permission to read this directory",
+                    error.message());
+  if (!fs::is_directory(directory, error))
+    throw DataError(directory.string(), "{}; {}", error ? error.message() : "is not a directory",
+                    what_data_takes());
+}
+
 ImageSet named_set(const std::string& name) {
   const std::string variable = data_sets_variable();
   const fs::path folder = variable.empty() ? kDataSets : variable;
@@ -66,6 +85,7 @@ ImageSet named_set(const std::string& name) {
     std::error_code ignored;
     if (!fs::is_directory(directory, ignored))
       not_there(directory, name, "install it with 'apt-get install dataset-fashion-mnist'");
+    check_can_be_read(directory);
     ImageSet set{.directory = directory, .name = name, .classes = known_set(name)->classes};
     use_preset(set, known_set(name));
     return set;
@@ -84,14 +104,17 @@ ImageSet named_set(const std::string& name) {
 ImageSet find_set(const std::string& data) {
   if (std::ranges::find(kNames, data) != kNames.end()) return named_set(data);
   const fs::path directory = data;
-  std::error_code error;
-  if (!fs::is_directory(directory, error)) {
-    throw DataError(data,
-                    "{}; --data takes fashion-mnist, cifar-10, cifar-100, synthetic, or a "
-                    "directory with the binary files of CIFAR-10 or CIFAR-100 or with the files {}",
-                    error ? error.message() : "is not a directory", kIdxFileNames);
+  check_can_be_read(directory);
+  std::optional<ImageSet> cifar = cifar_set(directory);
+  const bool idx = holds_idx(directory);
+  if (cifar && idx)
+    throw DataError(data, "holds both {} and MNIST idx files; give a directory with one of them",
+                    cifar->name);
+  if (cifar) return *cifar;
+  if (!idx) {
+    refuse_python_cifar(directory);
+    throw DataError(data, "holds no images that ddptrain reads; {}", what_data_takes());
   }
-  if (std::optional<ImageSet> set = cifar_set(directory)) return *set;
   // "data/mnist/" and "." have a last component only after this.
   const fs::path normal = (fs::absolute(directory) / "").lexically_normal().parent_path();
   ImageSet set{.directory = directory, .name = normal.filename().string()};

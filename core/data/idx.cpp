@@ -12,9 +12,6 @@ namespace {
 constexpr std::uint8_t kUnsignedByte = 0x08;
 constexpr int kMaxRank = 3;
 constexpr std::int64_t kMaxExtent = 4096;
-// Records are held in memory; the largest set of this kind in use (8 million MNIST digits) has 6.4
-// GB.
-constexpr std::int64_t kMaxFileBytes = std::int64_t{8} << 30;
 constexpr std::size_t kChunkBytes = 1 << 20;
 
 constexpr std::int64_t header_bytes(int rank) { return 4 + 4 * rank; }
@@ -79,11 +76,11 @@ Shape IdxReader::parse_extents(std::span<const std::uint8_t> header) const {
     extents[static_cast<std::size_t>(d)] = extent;
     bytes *= extent;
   }
-  if (bytes > kMaxFileBytes) {
+  if (bytes > kMaxDataFileBytes) {
     throw DataError(file(),
                     "{} says {} records, {} bytes in all; files of up to {} bytes are read, split "
                     "it",
-                    byte_name(4), extents[0], bytes, kMaxFileBytes);
+                    byte_name(4), extents[0], bytes, kMaxDataFileBytes);
   }
   return Shape(std::span(extents).first(static_cast<std::size_t>(rank)));
 }

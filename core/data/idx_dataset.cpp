@@ -15,6 +15,8 @@ namespace fs = std::filesystem;
 
 namespace {
 
+constexpr const char* kImages = "images-idx3-ubyte";
+constexpr const char* kLabels = "labels-idx1-ubyte";
 constexpr int kImageRank = 3;
 constexpr int kLabelRank = 1;
 
@@ -40,10 +42,10 @@ fs::path require_file(const fs::path& directory, Split split, const std::string&
 }
 
 fs::path images_of(const ImageSet& set, Split split) {
-  return require_file(set.directory, split, "images-idx3-ubyte");
+  return require_file(set.directory, split, kImages);
 }
 fs::path labels_of(const ImageSet& set, Split split) {
-  return require_file(set.directory, split, "labels-idx1-ubyte");
+  return require_file(set.directory, split, kLabels);
 }
 
 int classes_in(const std::vector<std::uint8_t>& labels) {
@@ -77,8 +79,9 @@ Shape image_shape(const IdxReader& images) { return {images.extents()[1], images
 
 Normalisation measured(const ByteHistogram& histogram, std::int64_t images) {
   const auto [mean, stddev] = mean_and_stddev(histogram);
+  // Pixels that are all equal are divided by 1, which is harmless.
   return {.mean = {mean},
-          .stddev = {stddev},
+          .stddev = {stddev > 0 ? stddev : 1},
           .source = fmt::format("measured over {} training images", images)};
 }
 
@@ -108,12 +111,19 @@ void inspect_split(Inspection& into, Split split, SplitFiles& files) {
 
 }  // namespace
 
+bool holds_idx(const fs::path& directory) {
+  for (const Split split : {Split::kTrain, Split::kValidation})
+    for (const char* kind : {kImages, kLabels})
+      if (find_file(directory, split, kind)) return true;
+  return false;
+}
+
 std::unique_ptr<Dataset> open_idx_dataset(const ImageSet& set, Split split, std::int64_t limit) {
   IdxReader labels_file(labels_of(set, split), kLabelRank);
   IdxReader images_file(images_of(set, split), kImageRank);
   check_counts(images_file, labels_file);
   if (split == Split::kValidation) {
-    if (const auto file = find_file(set.directory, Split::kTrain, "images-idx3-ubyte")) {
+    if (const auto file = find_file(set.directory, Split::kTrain, kImages)) {
       check_same_size(images_file, IdxReader(*file, kImageRank));
     }
   }

@@ -15,6 +15,9 @@ inline constexpr const char* kIdxFileNames =
     "t10k-labels-idx1-ubyte "
     "(also written train-images.idx3-ubyte, and with .gz)";
 
+/// Whether any of these files is in `directory`.
+bool holds_idx(const std::filesystem::path& directory);
+
 /// Opens one split and keeps its first `limit` samples (0: all). The validation split must have the
 /// image size of the training images when these are there. DataError or RecordError (file, record,
 /// byte) for anything wrong.

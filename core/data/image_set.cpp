@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "core/base/error.h"
+#include "core/base/text.h"
 
 namespace ddp {
 
@@ -38,6 +39,11 @@ std::int64_t Samples::count() const {
 std::unique_ptr<Dataset> make_dataset(const ImageSet& set, Samples samples) {
   const auto channels = static_cast<std::size_t>(samples.image[2]);
   const Normalisation& normalisation = set.normalisation;
+  if (normalisation.source == kGivenNormalisation && normalisation.mean.size() != channels)
+    throw ConfigError(
+        "{} holds images of {}, but the normalisation that is given is for {} of them; take images "
+        "like those that the weights were trained on",
+        set.directory.string(), count_text(samples.image[2], "channel"), normalisation.mean.size());
   DDP_CHECK(normalisation.mean.size() == channels && normalisation.stddev.size() == channels,
             "images of {} channels are normalised with {} means and {} standard deviations",
             channels, normalisation.mean.size(), normalisation.stddev.size());

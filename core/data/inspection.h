@@ -52,8 +52,9 @@ struct Inspection {
 };
 
 /// Reads all files of both splits of `data` (what --data takes, except "synthetic") and lists all
-/// defects: those of the files, classes without samples, and validation images that are training
-/// images too. `classes` as --classes; 0: from the data. DataError when there is no such set.
+/// defects: those of the files, classes without samples, images that are all the same or have two
+/// labels, and validation images that are training images too. `classes` as --classes; 0: from the
+/// data. DataError when there is no such set.
 Inspection inspect_data(const std::string& data, int classes);
 
 }  // namespace ddp

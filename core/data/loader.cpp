@@ -147,6 +147,17 @@ Loader::~Loader() = default;
 
 const MicroBatch& Loader::next() { return impl_->next(); }
 
+std::vector<std::span<std::byte>> Loader::memory() {
+  std::vector<std::span<std::byte>> all;
+  for (Impl::Slot& slot : impl_->slots) {
+    all.push_back(std::as_writable_bytes(std::span(slot.batch.images)));
+    all.push_back(std::as_writable_bytes(std::span(slot.batch.labels)));
+    all.push_back(std::as_writable_bytes(std::span(slot.batch.weights)));
+    all.push_back(std::as_writable_bytes(std::span(slot.batch.sample_ids)));
+  }
+  return all;
+}
+
 double Loader::waited_seconds() const {
   return std::chrono::duration<double>(impl_->waited).count();
 }

@@ -15,7 +15,7 @@ std::pair<double, double> mean_and_stddev(const ByteHistogram& histogram) {
   const double mean = static_cast<double>(sum) / static_cast<double>(count);
   const double variance =
       std::max(0.0, static_cast<double>(squares) / static_cast<double>(count) - mean * mean);
-  return {mean / 255, variance > 0 ? std::sqrt(variance) / 255 : 1};
+  return {mean / 255, std::sqrt(variance) / 255};
 }
 
 }  // namespace ddp

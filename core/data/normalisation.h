@@ -19,8 +19,8 @@ struct Normalisation {
   std::string source;  ///< "preset of cifar-10", "measured over 60000 training images"
 };
 
-/// Mean and standard deviation (of the population) of pixels scaled to [0, 1]; the deviation of
-/// pixels that are all equal is given as 1, which makes the division by it harmless.
+/// Mean and standard deviation (of the population) of pixels scaled to [0, 1]; 0, exactly, of pixels
+/// that are all equal.
 std::pair<double, double> mean_and_stddev(const ByteHistogram& histogram);
 
 }  // namespace ddp

@@ -1,5 +1,6 @@
-// Which samples an optimizer step sees: a pure function of (seed, step, position), the same for any number of ranks.
-// The permutation of an epoch is a Feistel network over the index range, so any step is found in O(1) without memory.
+// Which samples an optimizer step sees: a pure function of (seed, step, position), the same for any
+// number of ranks. The permutation of an epoch is a Feistel network over the index range, so any
+// step is found in O(1) without memory.
 #pragma once
 
 #include <cstdint>
@@ -20,11 +21,13 @@ class Permutation {
 
 class Sampler {
  public:
-  /// `drop_last`: an epoch's incomplete last batch is left out; otherwise it is padded (sample() returns -1).
+  /// `drop_last`: an epoch's incomplete last batch is left out; otherwise it is padded (sample()
+  /// returns -1).
   Sampler(std::int64_t size, std::int64_t global_batch, bool drop_last, std::uint64_t seed);
 
   std::int64_t steps_per_epoch() const;
-  /// Index in the data set of position `position` in [0, global_batch) of step `step` (from 0), or -1 for padding.
+  /// Index in the data set of position `position` in [0, global_batch) of step `step` (from 0), or
+  /// -1 for padding.
   std::int64_t sample(std::int64_t step, std::int64_t position) const;
 
  private:

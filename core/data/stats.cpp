@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "core/base/hash.h"
@@ -43,6 +44,17 @@ SplitStats split_stats(const Samples& samples, int classes) {
   const std::unordered_set<std::uint64_t> different(hashes.begin(), hashes.end());
   stats.duplicates = std::ssize(hashes) - std::ssize(different);
   return stats;
+}
+
+std::optional<std::pair<std::int64_t, std::int64_t>> contradiction(const Samples& samples) {
+  const std::vector<std::uint64_t> hashes = image_hashes(samples);
+  std::unordered_map<std::uint64_t, std::size_t> first;
+  for (std::size_t i = 0; i < std::min(hashes.size(), samples.labels.size()); ++i) {
+    const std::size_t earlier = first.try_emplace(hashes[i], i).first->second;
+    if (samples.labels[earlier] != samples.labels[i])
+      return std::pair(static_cast<std::int64_t>(i), static_cast<std::int64_t>(earlier));
+  }
+  return std::nullopt;
 }
 
 std::vector<std::int64_t> class_counts(const Samples& samples, int classes) {

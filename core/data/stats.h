@@ -3,6 +3,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "core/data/image_set.h"
@@ -21,6 +23,10 @@ struct SplitStats {
 
 /// Figures of one split with at least one sample and labels in [0, classes).
 SplitStats split_stats(const Samples& samples, int classes);
+
+/// A sample whose very image stands earlier in the split with another label, and that sample; the
+/// first such pair. Nothing when there is none.
+std::optional<std::pair<std::int64_t, std::int64_t>> contradiction(const Samples& samples);
 
 /// Samples by class; labels outside [0, classes) are left out.
 std::vector<std::int64_t> class_counts(const Samples& samples, int classes);

@@ -1,10 +1,33 @@
 #include "core/graph/graph.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include <fmt/ranges.h>
 
+#include "core/graph/layer_error.h"
+
 namespace ddp {
+namespace {
+
+/// Elements of the largest tensor: far above what memory holds, and low enough that sizes in bytes,
+/// their sums and the extents of windows stay within 64 bits.
+constexpr std::int64_t kMostElements = std::int64_t{1} << 40;
+
+/// Whatever an extent is: a model that is written as text has any number in it. That extents are
+/// positive is checked by those that know what they mean.
+void check_size(std::string_view name, const Shape& shape) {
+  std::int64_t elements = 1;
+  for (const std::int64_t extent : shape.extents()) {
+    const std::int64_t most = kMostElements / elements;
+    if (extent > most || extent < -most)
+      throw ConfigError("{} would be {}, but a tensor has at most {} elements", name,
+                        shape.to_string(), kMostElements);
+    elements *= std::max(std::abs(extent), std::int64_t{1});
+  }
+}
+
+}  // namespace
 
 std::string_view name_of(Phase phase) {
   switch (phase) {
@@ -32,6 +55,7 @@ std::string Graph::unique_name(std::string_view prefix) {
 }
 
 Value Graph::input(std::string name, TensorType type) {
+  check_size(fmt::format("input '{}'", name), type.shape);
   values_.push_back({std::move(name), type, ValueRole::kInput, {}});
   return {this, ValueId(values_.size() - 1)};
 }
@@ -50,6 +74,7 @@ Value Graph::parameter(std::string_view name, const TensorType& type, Init init,
                         name_of(type.dtype));
     return {this, found->value};
   }
+  check_size(fmt::format("parameter '{}'", path), shape);
   if (file.order.empty()) file = {.view = shape, .order = {}, .file = shape};
   DDP_CHECK(file.file.elements() == shape.elements() && file.view.elements() == shape.elements(),
             "the file layout of '{}' has another size than its shape {}", path, shape.to_string());
@@ -97,12 +122,12 @@ std::vector<Value> Graph::add_op(std::string_view definition, std::string_view n
   }
   try {
     signature.outputs = kind.infer(signature);
+    for (const TensorType& output : signature.outputs) check_size("its output", output.shape);
   } catch (const ConfigError& error) {
     std::vector<std::string> shapes;
     for (const Value& input : inputs)
       shapes.push_back(value(input.id).name + " " + input.shape().to_string());
-    throw ConfigError("layer '{}' ({}): {} (inputs: {})", op.name, definition, error.what(),
-                      fmt::join(shapes, ", "));
+    throw LayerError(op.name, definition, error.what(), fmt::format("{}", fmt::join(shapes, ", ")));
   }
   std::vector<Value> outputs;
   for (const TensorType& type : signature.outputs) {

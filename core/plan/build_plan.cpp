@@ -8,6 +8,7 @@
 #include "core/ops/batchnorm/batchnorm.h"
 #include "core/ops/cast/cast.h"
 #include "core/plan/plan_memory.h"
+#include "core/plan/slab.h"
 
 namespace ddp {
 namespace {
@@ -155,12 +156,20 @@ class PlanBuilder {
     Step other = {};
   };
 
+  /// Without a GPU at hand a plan for one has everything but kernels and their workspace.
+  bool has_kernels() const {
+    return context_.backend == BackendKind::kCpu || context_.kernels.gpu != nullptr;
+  }
+
   static bool is_view(const DraftStep& draft) { return draft.definition->is_view; }
 
   void add(DraftStep draft) {
     ComputeStep& step = draft.step;
     if (!is_view(draft)) {
-      step.kernel = kernel_factory(context_.backend, step.kind)(step.signature, context_.kernels);
+      if (has_kernels())
+        step.kernel = kernel_factory(context_.backend, step.kind)(step.signature, context_.kernels);
+      else
+        step.kernel.algorithm = "chosen on the GPU";
       step.cost = draft.definition->cost(step.signature);
     }
     order_.push_back({.draft = drafts_.size()});
@@ -192,8 +201,8 @@ std::vector<std::size_t> bucket_ready_ops(const Graph& graph, const SlabLayout& 
   for (const Bucket& bucket : layout.buckets) {
     std::size_t last = 0;
     for (std::size_t s = bucket.first_segment; s < bucket.last_segment; ++s)
-      for (ValueId id : graph.parameters()[layout.segments[s].parameter.index()].contributions)
-        last = std::max(last, graph.value(id).producer.index());
+      last = std::max(last, last_contribution(
+                                graph, graph.parameters()[layout.segments[s].parameter.index()]));
     ready.push_back(last);
   }
   return ready;
@@ -226,6 +235,8 @@ class TrainPlan {
         if (options_.overlap) reduce(bucket);
       }
     }
+    DDP_CHECK(bucket == ready.size(), "{} of {} buckets are complete behind the last op", bucket,
+              ready.size());
     if (options_.micro_step.last) end_step();
     Plan plan = builder_.finish(fmt::format("train{}{}", options_.micro_step.first ? ", first" : "",
                                             options_.micro_step.last ? ", last" : ""));
@@ -300,7 +311,7 @@ class TrainPlan {
     const std::size_t signal = builder_.new_event();
     builder_.add(CommStep{.collective = {.kind = CollectiveKind::kAllReduceSum,
                                          .root = 0,
-                                         .plan_step = static_cast<int>(signal),
+                                         .sequence = static_cast<int>(signal),
                                          .label = std::move(label)},
                           .range = range,
                           .signal = signal});

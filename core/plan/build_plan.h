@@ -7,7 +7,9 @@
 
 namespace ddp {
 
-/// The values of a training or evaluation graph that the plan has to know.
+/// What a plan is made from. Graph and layout are read while the plan is made and may go when it is
+/// there; a GPU (kernels.gpu) has to outlive the plan, whose kernels use it. A plan for a GPU that
+/// is made without one (null) can be printed and measured, not run.
 struct PlanContext {
   const Graph* graph = nullptr;
   const SlabLayout* layout = nullptr;

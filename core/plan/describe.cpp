@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/base/overloaded.h"
+#include "core/base/text.h"
 
 namespace ddp {
 namespace {
@@ -90,8 +91,8 @@ nlohmann::ordered_json step_json(const Step& step) {
 std::string describe_plan(const Plan& plan, const Graph& graph, const SlabLayout& layout,
                           const PlanFacts& facts) {
   std::string out = fmt::format(
-      "model {}, micro-batch {}, accumulation {}, {} rank{}\n\nsteps of plan '{}'\n", facts.model,
-      facts.micro_batch, facts.accum, facts.ranks, facts.ranks == 1 ? "" : "s", plan.name);
+      "model {}, micro-batch {}, accumulation {}, {}\n\nsteps of plan '{}'\n", facts.model,
+      facts.micro_batch, facts.accum, count_text(facts.ranks, "rank"), plan.name);
   out += fmt::format("  {:<10} {:<34} {:<30} {:<16} {:>10} {:>9}  {}\n", "phase", "name", "op",
                      "output", "MFLOP", "MiB", "place");
   for (const Step& step : plan.steps) out += step_line(step) + '\n';

@@ -1,16 +1,15 @@
 #include "core/plan/executor.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 #include "core/base/overloaded.h"
-#include "core/tensor/bfloat16.h"
+#include "core/tensor/finite.h"
 
 namespace ddp {
 namespace {
 
-std::size_t region_bytes(const Plan& plan, Region region) {
+std::size_t bytes_of(const Plan& plan, Region region) {
   switch (region) {
     case Region::kArena: return plan.memory.arena;
     case Region::kInput: return plan.memory.input;
@@ -26,23 +25,11 @@ std::size_t region_bytes(const Plan& plan, Region region) {
   return 0;
 }
 
-template <class T>
-bool all_finite(const TensorView& view) {
-  return std::ranges::all_of(view.span<T>(),
-                             [](T x) { return std::isfinite(static_cast<double>(x)); });
-}
-
 /// Of a tensor on the device.
 bool is_finite(Backend& backend, const TensorView& view) {
   std::vector<std::byte> copy(view.bytes());
   backend.download(copy.data(), view.data, copy.size());
-  const TensorView host{copy.data(), view.type};
-  switch (view.type.dtype) {
-    case DType::kF32: return all_finite<float>(host);
-    case DType::kF64: return all_finite<double>(host);
-    case DType::kBF16: return all_finite<BFloat16>(host);
-    default: return true;
-  }
+  return all_finite({copy.data(), view.type});
 }
 
 bool is_parameter(Region region) {
@@ -60,12 +47,21 @@ Activity activity_of(Phase phase) {
 
 }  // namespace
 
-RunMemory::RunMemory(Backend& backend, const std::vector<const Plan*>& plans) {
-  for (std::size_t r = 0; r < kRegionCount; ++r) {
-    std::size_t bytes = 0;
+std::array<std::size_t, kRegionCount> region_bytes(const std::vector<const Plan*>& plans) {
+  std::array<std::size_t, kRegionCount> bytes{};
+  for (std::size_t r = 0; r < kRegionCount; ++r)
     for (const Plan* plan : plans)
-      bytes = std::max(bytes, region_bytes(*plan, static_cast<Region>(r)));
-    buffers_[r] = backend.allocate(bytes);
+      bytes[r] = std::max(bytes[r], bytes_of(*plan, static_cast<Region>(r)));
+  return bytes;
+}
+
+RunMemory::RunMemory(Backend& backend, const std::vector<const Plan*>& plans, Buffer gradients) {
+  const std::array<std::size_t, kRegionCount> bytes = region_bytes(plans);
+  buffers_[static_cast<std::size_t>(Region::kGradients)] = std::move(gradients);
+  for (std::size_t r = 0; r < kRegionCount; ++r) {
+    if (buffers_[r].size() == 0) buffers_[r] = backend.allocate(bytes[r]);
+    DDP_CHECK(buffers_[r].size() >= bytes[r], "{} bytes for {} of {}", buffers_[r].size(),
+              name_of(static_cast<Region>(r)), bytes[r]);
   }
   const StepState state;
   backend.upload(base(Region::kState), &state, sizeof(state));

@@ -29,12 +29,16 @@ struct MemoryMap {
   }
 };
 
+/// The largest of each region over the plans: what a run of them has to store.
+std::array<std::size_t, kRegionCount> region_bytes(const std::vector<const Plan*>& plans);
+
 /// Device memory of one rank, by region; shared by all plans of a run. Evaluation brings its own
 /// state region.
 class RunMemory {
  public:
-  /// Allocates the largest of each region over the plans, and one StepState.
-  RunMemory(Backend& backend, const std::vector<const Plan*>& plans);
+  /// Allocates region_bytes of the plans, with one StepState as it starts.
+  /// The gradients lie in `gradients` if it is not empty: memory that a communicator has made.
+  RunMemory(Backend& backend, const std::vector<const Plan*>& plans, Buffer gradients = {});
 
   std::byte* base(Region region) const { return buffers_[static_cast<std::size_t>(region)].data(); }
   std::size_t bytes(Region region) const {

@@ -119,7 +119,7 @@ struct PlanMemory {
 };
 
 struct Plan {
-  std::string name;  ///< "train first+last", "evaluate"
+  std::string name;  ///< "train" with ", first" and ", last" for what the micro-step is; "evaluate"
   std::vector<Step> steps;
   std::vector<Placement>
       inputs;  ///< where the host puts the micro-batch, in the order of graph inputs

@@ -74,7 +74,7 @@ class Layout {
 
   /// The place of a viewed input or parameter, null for every other step.
   const Placement* viewed_outside(const DraftStep& draft) const {
-    if (draft.definition == nullptr || !draft.definition->is_view) return nullptr;
+    if (!draft.definition->is_view) return nullptr;
     for (const auto* places : {&fixed_, &outside_})
       if (const auto found = places->find(draft.inputs[0].value); found != places->end())
         return &found->second;
@@ -85,7 +85,6 @@ class Layout {
   /// it die here.
   std::optional<std::size_t> storage_to_share(std::size_t s, int output) const {
     const DraftStep& draft = steps_[s];
-    if (draft.definition == nullptr) return std::nullopt;
     if (draft.definition->is_view) return storage_of(draft.inputs[0]);
     const ValueId value = draft.outputs[static_cast<std::size_t>(output)].value;
     for (const InPlace& pair : draft.definition->in_place) {

@@ -20,7 +20,7 @@ struct Operand {
 /// A step of the plan before the arena is laid out.
 struct DraftStep {
   ComputeStep step;                          ///< inputs, outputs and workspace still empty
-  const OpDefinition* definition = nullptr;  ///< null for steps on slabs
+  const OpDefinition* definition = nullptr;  ///< of step.kind; set in every draft
   std::vector<Operand> inputs, outputs;
 };
 

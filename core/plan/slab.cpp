@@ -11,18 +11,22 @@ constexpr std::size_t kAlignment = 256;  // bytes
 
 }  // namespace
 
+std::size_t last_contribution(const Graph& graph, const Parameter& parameter) {
+  std::size_t last = 0;
+  for (const ValueId contribution : parameter.contributions)
+    last = std::max(last, graph.value(contribution).producer.index());
+  return last;
+}
+
 ReadyList ready_list(const Graph& graph) {
   ReadyList ready;
   for (std::size_t i = 0; i < graph.parameters().size(); ++i) {
     const Parameter& parameter = graph.parameters()[i];
-    std::size_t last = 0;
-    for (ValueId contribution : parameter.contributions)
-      last = std::max(last, graph.value(contribution).producer.index());
     ready.push_back(
         {.parameter = ParamId(i),
          .name = parameter.name,
          .elements = static_cast<std::size_t>(graph.value(parameter.value).type.elements()),
-         .ready_op = last});
+         .ready_op = last_contribution(graph, parameter)});
   }
   std::ranges::stable_sort(ready, {}, &ReadyParameter::ready_op);
   return ready;

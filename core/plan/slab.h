@@ -7,6 +7,10 @@
 
 namespace ddp {
 
+/// Position of the op that writes the last of a parameter's contributions: behind it the gradient
+/// is complete.
+std::size_t last_contribution(const Graph& graph, const Parameter& parameter);
+
 /// Parameters of a differentiated graph by the op that writes their last contribution.
 ReadyList ready_list(const Graph& graph);
 

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "core/base/class_names.h"
 #include "core/base/text.h"
 #include "core/telemetry/csv.h"
 #include "core/telemetry/json.h"
@@ -53,15 +54,6 @@ std::vector<ClassScore> class_scores(const ConfusionMatrix& confusion) {
     scores.push_back(score);
   }
   return scores;
-}
-
-std::string class_name(const std::vector<std::string>& names, int label) {
-  const bool known = label >= 0 && label < std::ssize(names);
-  return known ? names[static_cast<std::size_t>(label)] : "";
-}
-std::string class_label(const std::vector<std::string>& names, int label) {
-  const std::string name = class_name(names, label);
-  return name.empty() ? fmt::to_string(label) : name;
 }
 
 std::string class_table(const std::vector<ClassScore>& scores,

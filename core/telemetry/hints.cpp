@@ -42,6 +42,8 @@ double LossTrend::recent() const {
 std::optional<std::string> loss_hint(const LossFigures& f) {
   const std::int64_t after_warmup = f.step - f.warmup_steps;
   if (after_warmup < std::max(kEnoughSteps, (f.total_steps - f.warmup_steps) / 10)) return {};
+  if (f.lr == 0)
+    return fmt::format("after {} steps the weights are still the initial ones: --lr is 0", f.step);
   const double guessing = std::log(f.classes);
   if (f.recent > kRisen * f.start)
     return fmt::format(
@@ -78,8 +80,7 @@ std::string divergence_advice(std::int64_t step) {
     return "At the first step the weights are still the initial ones, so --lr is not the cause: "
            "look at the normalisation in the lines at the start (a standard deviation near zero?) "
            "and at the data with 'ddptrain data check', and try --precision fp64";
-  return "Try a lower --lr, --clip-norm 1 or a longer --warmup, or --on-nan skip to leave such "
-         "steps out";
+  return fmt::format("{}, or --on-nan skip to leave such steps out", kStabilityAdvice);
 }
 
 }  // namespace ddp

@@ -7,6 +7,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace ddp {
 
@@ -27,11 +28,12 @@ class LossTrend {
 
 struct LossFigures {
   std::int64_t step = 0, warmup_steps = 0, total_steps = 0;
+  double lr = 0;                 ///< the peak
   double start = 0, recent = 0;  ///< of LossTrend
   int classes = 0;
 };
 /// When the loss still is about that of guessing, ln(classes), or higher than at the start, a tenth
-/// of the run but at least 100 steps after warm-up. (A loss far above ln(classes) that was higher
+/// of the run but at least 100 steps after warm-up; at a learning rate of 0, that it is 0. (A loss far above ln(classes) that was higher
 /// before is falling.)
 std::optional<std::string> loss_hint(const LossFigures& figures);
 
@@ -39,6 +41,10 @@ std::optional<std::string> loss_hint(const LossFigures& figures);
 /// `labels` and `predictions` are samples by class.
 std::optional<std::string> one_class_hint(std::span<const std::int64_t> labels,
                                           std::span<const std::int64_t> predictions);
+
+/// What to try when weights or activations overflow.
+inline constexpr std::string_view kStabilityAdvice =
+    "Try a lower --lr, --clip-norm 1 or a longer --warmup";
 
 /// What to try when the loss or the gradient of `step`, counted from 1, is not finite.
 std::string divergence_advice(std::int64_t step);

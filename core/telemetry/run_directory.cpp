@@ -46,7 +46,7 @@ void for_each_entry(const fs::path& directory, Visit visit) {
     visit(*it);
   if (error)
     throw StorageError("cannot read the directory '{}': {}", directory.string(),
-                       storage_reason(error.value()));
+                       storage_reason(error.value(), FileUse::kRead));
 }
 
 struct Contents {

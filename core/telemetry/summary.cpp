@@ -1,5 +1,6 @@
 #include "core/telemetry/summary.h"
 
+#include "core/base/class_names.h"
 #include "core/base/file.h"
 #include "core/telemetry/json.h"
 
@@ -58,6 +59,7 @@ std::string summary_json(const RunSummary& s) {
        {{"allocated_bytes", or_null(s.peak_memory.allocated_bytes)},
         {"reserved_bytes", or_null(s.peak_memory.reserved_bytes)}}},
       {"early_stopped", s.early_stopped},
+      {"skipped_steps", s.skipped_steps},
   };
   if (!s.per_class.empty()) json["per_class"] = per_class_json(s);
   return to_text(json, -1);
@@ -79,7 +81,7 @@ std::string_view failure_advice(ExitCode exit) {
       return "free space or name a writable directory with --out, then start again";
     case ExitCode::kDiverged: return "use a smaller --lr, a longer --warmup or --clip-norm";
     case ExitCode::kRegression: return "compare the figures above with those expected";
-    case ExitCode::kStopped: return "run again to continue";
+    case ExitCode::kStopped: return "nothing is wrong: the run was asked to stop, and its weights are saved";
   }
   return "";
 }

@@ -39,6 +39,7 @@ struct RunSummary {
   std::vector<ClassScore> per_class;     ///< of eval --per-class; the key is left out without it
   std::vector<std::string> class_names;  ///< of per_class; empty: unknown
   bool early_stopped = false;            ///< finished by --early-stop
+  std::int64_t skipped_steps = 0;        ///< by --on-nan skip
 };
 
 /// "finished", "stopped" or "failed".

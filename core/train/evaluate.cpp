@@ -20,13 +20,6 @@ double sum_in_rank_order(World& world, double mine) {
   return std::accumulate(all.begin(), all.end(), 0.0);
 }
 
-template <class T>
-void upload(const std::vector<T>& from, Backend& backend, const TensorView& to) {
-  DDP_CHECK(from.size() * sizeof(T) == to.bytes(), "a micro-batch of {} bytes for an input of {}",
-            from.size() * sizeof(T), to.bytes());
-  backend.upload(to.data, from.data(), to.bytes());
-}
-
 /// Elements of type T as doubles.
 template <class T>
 void download_as(Backend& backend, const TensorView& from, std::vector<double>& to) {
@@ -36,13 +29,6 @@ void download_as(Backend& backend, const TensorView& from, std::vector<double>& 
 }
 
 }  // namespace
-
-void upload(const MicroBatch& batch, Backend& backend, const Executor& executor) {
-  upload(batch.images, backend, executor.input(InputIndex::kImages));
-  upload(batch.labels, backend, executor.input(InputIndex::kLabels));
-  upload(batch.weights, backend, executor.input(InputIndex::kWeights));
-  upload(batch.sample_ids, backend, executor.input(InputIndex::kSampleIds));
-}
 
 Evaluator::Evaluator(const Program& program, Backend& backend, const MemoryMap& memory,
                      World& world, const Dataset& dataset, const Options& options)
@@ -93,9 +79,10 @@ Evaluation Evaluator::run(const BatchObserver& observer) {
   std::vector<std::int64_t> by_class(2 * static_cast<std::size_t>(classes_));
   const std::span<std::int64_t> labels = std::span(by_class).first(by_class.size() / 2);
   const std::span<std::int64_t> predictions = std::span(by_class).last(by_class.size() / 2);
+  InputQueue queue(backend_, loader, executor_.plan());
   for (std::int64_t i = 0; i < mine; ++i) {
-    const MicroBatch& batch = loader.next();
-    upload(batch, backend_, executor_);
+    queue.prefetch();
+    const MicroBatch& batch = queue.feed(executor_);
     executor_.run();
     read_predictions();
     for (std::size_t item = 0; item < predictions_.size(); ++item) {

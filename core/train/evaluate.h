@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/comm/world.h"
-#include "core/data/loader.h"
 #include "core/plan/executor.h"
+#include "core/train/input_queue.h"
 #include "core/train/program.h"
 
 namespace ddp {
@@ -61,8 +61,5 @@ class Evaluator {
   std::vector<std::int32_t> predictions_;  ///< of the newest batch
   std::vector<double> logits_;             ///< of the newest batch that was observed
 };
-
-/// Copies a micro-batch to where `executor` reads it.
-void upload(const MicroBatch& batch, Backend& backend, const Executor& executor);
 
 }  // namespace ddp

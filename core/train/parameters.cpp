@@ -11,6 +11,7 @@
 #include "core/checkpoint/file_layout.h"
 #include "core/comm/gather.h"
 #include "core/comm/rank_list.h"
+#include "core/tensor/finite.h"
 
 namespace ddp {
 namespace {
@@ -185,6 +186,13 @@ std::vector<NamedTensor> export_parameters(const Program& program, Backend& back
     tensors.push_back(std::move(tensor));
   }
   return tensors;
+}
+
+std::optional<std::string> first_nonfinite_parameter(const Program& program, Backend& backend,
+                                                     const MemoryMap& memory) {
+  for (NamedTensor& tensor : export_parameters(program, backend, memory))
+    if (!all_finite({tensor.bytes.data(), tensor.type})) return tensor.name;
+  return std::nullopt;
 }
 
 void import_parameters(const Program& program, Backend& backend, const MemoryMap& memory,

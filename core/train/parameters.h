@@ -3,6 +3,7 @@
 // layouts are what the outside sees.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -35,6 +36,10 @@ struct NamedTensor {
 /// variances, and for each of those layers the number of updates as "num_batches_tracked" (I64).
 std::vector<NamedTensor> export_parameters(const Program& program, Backend& backend,
                                            const MemoryMap& memory);
+
+/// Name of the first parameter or running average that holds a NaN or an infinity.
+std::optional<std::string> first_nonfinite_parameter(const Program& program, Backend& backend,
+                                                     const MemoryMap& memory);
 
 /// The inverse: fills the slab and the buffers from a weight file, which may leave
 /// num_batches_tracked out. StorageError (exit 7) naming the tensor when one

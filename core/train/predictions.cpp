@@ -7,10 +7,10 @@
 #include <limits>
 #include <numeric>
 
+#include "core/base/class_names.h"
 #include "core/base/text.h"
 #include "core/comm/gather.h"
 #include "core/ops/loss/loss.h"
-#include "core/telemetry/confusion.h"
 #include "core/telemetry/csv.h"
 #include "core/telemetry/json.h"
 
@@ -42,6 +42,11 @@ void append_probability(std::string& out, const ClassProbability& choice) {
   if (choice.label != kNoPrediction) append_number(out, choice.probability);
 }
 
+template <class T>
+std::vector<T> part(const std::vector<T>& all, std::ptrdiff_t begin, std::ptrdiff_t end) {
+  return {all.begin() + begin, all.begin() + end};
+}
+
 OrderedJson label_json(const ClassProbability& choice) {
   return choice.label == kNoPrediction ? OrderedJson(nullptr) : OrderedJson(choice.label);
 }
@@ -63,10 +68,20 @@ void add_batch(Predictions& predictions, const EvaluatedBatch& batch) {
   }
 }
 
-Predictions gather(World& world, const Predictions& mine) {
-  const std::vector<std::int64_t> samples = gather_elements(world, mine.samples);
-  const std::vector<std::int32_t> labels = gather_elements(world, mine.labels);
-  const std::vector<ClassProbability> ranked = gather_elements(world, mine.ranked);
+std::int64_t samples_per_piece(std::size_t top) {
+  constexpr std::size_t kClasses = std::size_t{1} << 18;
+  return static_cast<std::int64_t>(std::max<std::size_t>(1, kClasses / top));
+}
+
+Predictions gather(World& world, const Predictions& mine, std::int64_t first, std::int64_t last) {
+  DDP_CHECK(std::ranges::is_sorted(mine.samples), "a rank's predictions are not in order");
+  const auto begin = std::ranges::lower_bound(mine.samples, first) - mine.samples.begin();
+  const auto end = std::ranges::lower_bound(mine.samples, last) - mine.samples.begin();
+  const auto top = static_cast<std::ptrdiff_t>(mine.top);
+  const std::vector samples = gather_elements(world, part(mine.samples, begin, end));
+  const std::vector labels = gather_elements(world, part(mine.labels, begin, end));
+  const std::vector ranked = gather_elements(world, part(mine.ranked, begin * top, end * top));
+  if (world.rank() != 0) return {.top = mine.top, .samples = {}, .labels = {}, .ranked = {}};
   std::vector<std::size_t> order(samples.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::sort(order, {}, [&](std::size_t row) { return samples[row]; });
@@ -74,17 +89,20 @@ Predictions gather(World& world, const Predictions& mine) {
   for (const std::size_t row : order) {
     all.samples.push_back(samples[row]);
     all.labels.push_back(labels[row]);
-    const auto first = ranked.begin() + static_cast<std::ptrdiff_t>(row * mine.top);
-    all.ranked.insert(all.ranked.end(), first, first + static_cast<std::ptrdiff_t>(mine.top));
+    const auto most_probable = ranked.begin() + static_cast<std::ptrdiff_t>(row) * top;
+    all.ranked.insert(all.ranked.end(), most_probable, most_probable + top);
   }
   return all;
 }
 
-std::string predictions_csv(const Predictions& predictions, const std::vector<std::string>& names) {
+std::string predictions_heading(std::size_t top) {
   std::string text = "index,label,predicted,name,probability";
-  for (std::size_t k = 2; k <= predictions.top; ++k)
-    text += fmt::format(",top{},top{}_probability", k, k);
-  text += '\n';
+  for (std::size_t k = 2; k <= top; ++k) text += fmt::format(",top{},top{}_probability", k, k);
+  return text + '\n';
+}
+
+std::string predictions_csv(const Predictions& predictions, const std::vector<std::string>& names) {
+  std::string text;
   for (std::size_t row = 0; row < predictions.samples.size(); ++row) {
     const ClassProbability* ranked = &predictions.ranked[row * predictions.top];
     text += fmt::format("{},{}", predictions.samples[row], predictions.labels[row]);

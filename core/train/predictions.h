@@ -26,12 +26,18 @@ struct Predictions {
 /// Appends the samples of a batch that are no padding.
 void add_batch(Predictions& predictions, const EvaluatedBatch& batch);
 
-/// Collective. The rows of all ranks by sample, on every rank.
-Predictions gather(World& world, const Predictions& mine);
+/// How many samples to gather at once, so that memory stays bounded.
+std::int64_t samples_per_piece(std::size_t top);
 
-/// "index,label,predicted,name,probability" and, for top > 1, "top2,top2_probability,…"; a heading
-/// and a line for each sample. `names` are those of the classes, or empty; then so is that column.
-/// A sample without a prediction has empty fields.
+/// Collective. The rows of all ranks that are of samples [first, last), by sample, on rank 0; the
+/// other ranks get none. `mine` is by sample, as the evaluator deals them.
+Predictions gather(World& world, const Predictions& mine, std::int64_t first, std::int64_t last);
+
+/// "index,label,predicted,name,probability" and, for top > 1, "top2,top2_probability,…": the line
+/// in front of those of predictions_csv.
+std::string predictions_heading(std::size_t top);
+/// A line for each sample. `names` are those of the classes, or empty; then so is that column. A
+/// sample without a prediction has empty fields.
 std::string predictions_csv(const Predictions& predictions, const std::vector<std::string>& names);
 /// One JSON object a line, with the same keys and, for top > 1, "top": [[class, probability], …].
 std::string predictions_jsonl(const Predictions& predictions,

@@ -84,31 +84,44 @@ SlabLayout layout_for(const SlabLayout& training, const Graph& graph) {
   return layout;
 }
 
+Plan micro_step_plan(const Graph& graph, const SlabLayout& layout, const ProgramOptions& options,
+                     MicroStep micro_step) {
+  return make_train_plan(
+      {.graph = &graph, .layout = &layout, .backend = options.backend, .kernels = options.kernels},
+      {.micro_step = micro_step,
+       .world_size = options.world_size,
+       .overlap = options.overlap,
+       .optimizer = options.optimizer});
+}
+
+SlabLayout layout_of(const Graph& graph, const ProgramOptions& options) {
+  const ReadyList ready = ready_list(graph);
+  return slab_layout(graph, ready, options.buckets(ready), options.world_size);
+}
+
 }  // namespace
+
+Plan first_plan_without_recomputation(ProgramOptions options) {
+  options.recompute = false;
+  const std::unique_ptr<Graph> graph = make_training_graph(options);
+  return micro_step_plan(*graph, layout_of(*graph, options), options,
+                         {.first = true, .last = options.accum == 1});
+}
 
 Program::Program(ProgramOptions options) : options_(std::move(options)) {
   train_graph_ = make_training_graph(options_);
   EvaluationGraph evaluation = make_evaluation_graph(options_);
   evaluation_graph_ = std::move(evaluation.graph);
-  const ReadyList ready = ready_list(*train_graph_);
-  layout_ = slab_layout(*train_graph_, ready, options_.buckets(ready), options_.world_size);
-
-  const PlanContext training{.graph = train_graph_.get(),
-                             .layout = &layout_,
-                             .backend = options_.backend,
-                             .kernels = options_.kernels};
-  const auto micro_step_plan = [&](MicroStep micro_step) {
-    return make_train_plan(training, {.micro_step = micro_step,
-                                      .world_size = options_.world_size,
-                                      .overlap = options_.overlap,
-                                      .optimizer = options_.optimizer});
+  layout_ = layout_of(*train_graph_, options_);
+  const auto plan_of = [&](MicroStep micro_step) {
+    return micro_step_plan(*train_graph_, layout_, options_, micro_step);
   };
   if (options_.accum == 1) {
-    only_ = micro_step_plan({.first = true, .last = true});
+    only_ = plan_of({.first = true, .last = true});
   } else {
-    first_ = micro_step_plan({.first = true, .last = false});
-    inner_ = micro_step_plan({.first = false, .last = false});
-    last_ = micro_step_plan({.first = false, .last = true});
+    first_ = plan_of({.first = true, .last = false});
+    inner_ = plan_of({.first = false, .last = false});
+    last_ = plan_of({.first = false, .last = true});
   }
 
   const SlabLayout evaluation_layout = layout_for(layout_, *evaluation_graph_);

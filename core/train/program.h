@@ -84,4 +84,7 @@ class Program {
   std::string schedule_text_;
 };
 
+/// The plan of micro-step 0 as it would be without recomputation: what that is measured against.
+Plan first_plan_without_recomputation(ProgramOptions options);
+
 }  // namespace ddp

@@ -18,7 +18,9 @@ class RunningFigures {
         recent_(window_) {}
 
   void add(const StepReport& report) {
-    recent_[count_++ % window_] = {report.loss * report.samples, report.samples};
+    if (std::isfinite(report.loss))
+      recent_[finite_++ % window_] = {report.loss * report.samples, report.samples};
+    ++count_;
     exposed_ += report.phases.exposed;
     if (static_cast<std::int64_t>(count_) > warm_up_) {
       samples_ += report.samples;
@@ -27,11 +29,11 @@ class RunningFigures {
   }
   double mean_loss() const {
     double loss = 0, samples = 0;
-    for (std::size_t i = 0; i < std::min(count_, window_); ++i) {
+    for (std::size_t i = 0; i < std::min(finite_, window_); ++i) {
       loss += recent_[i].loss_sum;
       samples += recent_[i].samples;
     }
-    return loss / samples;  // NaN before the first step
+    return loss / samples;  // NaN before the first step with a finite loss
   }
   double samples_per_second() const { return seconds_ > 0 ? samples_ / seconds_ : 0; }
   double exposed_ms() const {
@@ -46,7 +48,7 @@ class RunningFigures {
   std::size_t window_;
   std::int64_t warm_up_;
   std::vector<StepLoss> recent_;
-  std::size_t count_ = 0;
+  std::size_t count_ = 0, finite_ = 0;
   double exposed_ = 0, samples_ = 0, seconds_ = 0;
 };
 
@@ -63,11 +65,13 @@ Trainer::Trainer(const Program& program, Backend& backend, const RunMemory& memo
       backend_(backend),
       memory_(memory),
       world_(world),
+      communicator_(communicator),
       train_(train),
       options_(options),
       hooks_(std::move(hooks)),
       sampler_(train.info().size, options.global_batch, options.drop_last, options.seed),
-      device_state_(reinterpret_cast<StepState*>(memory.base(Region::kState))) {
+      device_state_(reinterpret_cast<StepState*>(memory.base(Region::kState))),
+      step_done_(backend.make_event()) {
   const std::int64_t accum = program.options().accum, micro_batch = program.options().micro_batch;
   // Micro-batch number step * accum + q of this rank is micro-batch rank * accum + q of that step's
   // global batch.
@@ -103,18 +107,21 @@ TrainResult Trainer::run() {
                  .count = options_.steps * accum,
                  .threads = options_.loader_threads,
                  .depth = options_.prefetch});
+  InputQueue input(backend_, loader, program_.micro_step(0));
+  input.prefetch();
   RunningFigures figures(std::min(sampler_.steps_per_epoch(), options_.steps), options_.steps);
   TrainResult result;
   since_start_.lap();
   since_evaluation_.lap();
   while (result.steps < options_.steps && !result.stopped && !result.early_stopped) {
     hooks_.on_step_begin(result.steps + 1);
-    const StepReport report = train_step(loader, result.steps + 1);
+    const StepReport report = train_step(loader, input, result.steps + 1);
     if (state_.diverged != 0) name_culprit(report.step);
     result.steps = report.step;
     result.epochs = report.epoch;
     figures.add(report);
     hooks_.on_step(report);
+    count_skips(report);
 
     const bool last = report.step == options_.steps;
     result.stopped = !last && state_.stop_votes > 0;
@@ -128,13 +135,14 @@ TrainResult Trainer::run() {
     if (options_.check_replicas_every > 0 && report.step % options_.check_replicas_every == 0)
       check_replicas(program_, backend_, memory_, world_);
   }
+  check_outcome(result);
   result.train_loss = figures.mean_loss();
   result.samples_per_second = figures.samples_per_second();
   result.exposed_ms = figures.exposed_ms();
   return result;
 }
 
-StepReport Trainer::train_step(Loader& loader, std::int64_t step) {
+StepReport Trainer::train_step(Loader& loader, InputQueue& input, std::int64_t step) {
   Stopwatch whole;
   const double waited_before = loader.waited_seconds();
   const PhaseTimes phases_before = backend_.phase_times();
@@ -144,9 +152,13 @@ StepReport Trainer::train_step(Loader& loader, std::int64_t step) {
   write_votes(wants_stop(step) ? 1 : 0, evaluation_due ? 1 : 0);
   for (std::int64_t q = 0; q < program_.options().accum; ++q) {
     Executor& micro_step = executor(q);
-    upload(loader.next(), backend_, micro_step);
+    input.feed(micro_step);
     micro_step.run();
+    // While this one is computed, the next one is copied.
+    if (step < options_.steps || q + 1 < program_.options().accum) input.prefetch();
   }
+  backend_.compute().record(*step_done_);
+  wait_for(*step_done_, communicator_);
   backend_.download(&state_, device_state_, sizeof(state_));
   report.phases = backend_.phase_times() - phases_before;
   report.epoch = static_cast<double>(report.step) / static_cast<double>(sampler_.steps_per_epoch());
@@ -172,6 +184,7 @@ void Trainer::write_votes(double stop, double evaluate) {
 }
 
 void Trainer::evaluate(const StepReport& report, TrainResult& result) {
+  hooks_.on_evaluation_begin();
   const Evaluation evaluation = evaluator_->run();
   const bool best = better(evaluation, result.best_evaluation);
   result.last_evaluation = evaluation;
@@ -186,6 +199,33 @@ void Trainer::evaluate(const StepReport& report, TrainResult& result) {
     hooks_.on_average_evaluation(report, *result.last_average_evaluation);
   }
   since_evaluation_.lap();
+}
+
+void Trainer::count_skips(const StepReport& report) {
+  skips_in_a_row_ = report.skipped ? skips_in_a_row_ + 1 : 0;
+  if (skips_in_a_row_ == kMostSkipsInARow)
+    throw AgreedFailure(
+        {.rank = kAllRanks,
+         .code = ExitCode::kDiverged,
+         .sentence = fmt::format("step {}: the last {} steps had a loss or a gradient that is not "
+                                 "finite and were skipped: nothing is learnt any more. {}",
+                                 report.step, kMostSkipsInARow, kStabilityAdvice)});
+}
+
+void Trainer::check_outcome(const TrainResult& result) {
+  if (!result.last_evaluation || std::isfinite(result.last_evaluation->loss)) return;
+  const std::vector<std::string> bad =
+      world_.gather(first_nonfinite_parameter(program_, backend_, memory_).value_or(""));
+  const auto name = std::ranges::find_if(bad, [](const std::string& n) { return !n.empty(); });
+  if (name == bad.end() && !program_.options().optimizer.finish.stop_on_nan) return;
+  const std::string why =
+      name == bad.end() ? "the weights are finite, but so large that what is computed overflows"
+                        : fmt::format("'{}' is not finite any more", *name);
+  throw AgreedFailure(
+      {.rank = kAllRanks,
+       .code = ExitCode::kDiverged,
+       .sentence = fmt::format("the loss of the evaluation after step {} is not finite: {}. {}",
+                               result.steps, why, kStabilityAdvice)});
 }
 
 void Trainer::name_culprit(std::int64_t step) {

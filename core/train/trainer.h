@@ -15,6 +15,10 @@
 
 namespace ddp {
 
+/// Steps in a row that --on-nan skip leaves out at most. One bad sample spoils one step; when all
+/// of this many are bad, the weights themselves are, and nothing is learnt any more.
+inline constexpr std::int64_t kMostSkipsInARow = 100;
+
 struct TrainerOptions {
   std::int64_t steps = 0;  ///< of the whole run
   std::int64_t global_batch = 0;
@@ -46,6 +50,8 @@ struct TrainerHooks {
   /// Before step `step`, counted from 1, is computed.
   std::function<void(std::int64_t step)> on_step_begin = [](std::int64_t) {};
   std::function<void(const StepReport&)> on_step = [](const StepReport&) {};
+  /// Before the evaluations after a step.
+  std::function<void()> on_evaluation_begin = [] {};
   /// After an evaluation; `best` when its top-1 is the highest so far (NaN never is).
   std::function<void(const StepReport&, const Evaluation&, bool best)> on_evaluation =
       [](const StepReport&, const Evaluation&, bool) {};
@@ -59,10 +65,11 @@ struct TrainerHooks {
 struct TrainResult {
   std::int64_t steps = 0;
   double epochs = 0;
-  bool stopped = false;  ///< before the last step, by signal, --stop-at-step or --max-time
+  bool stopped = false;        ///< before the last step, by signal, --stop-at-step or --max-time
   bool early_stopped = false;  ///< before the last step, by --early-stop
-  double train_loss =
-      0;  ///< mean over the samples of the last epoch's worth of steps (fewer if fewer were run)
+  /// Mean over the samples of the last epoch's worth of steps (fewer if fewer were run), without
+  /// steps whose loss is not finite; NaN when there is no other.
+  double train_loss = 0;
   std::optional<Evaluation> last_evaluation, best_evaluation;
   std::optional<Evaluation> last_average_evaluation;  ///< of a program with EMA
   std::int64_t best_step = 0;
@@ -78,13 +85,17 @@ class Trainer {
           Communicator* communicator, const Dataset& train, const Dataset* validation,
           const TrainerOptions& options, TrainerHooks hooks);
 
-  /// Collective. Throws AgreedFailure (exit 8) when a step is not finite under --on-nan stop.
+  /// Collective. Throws AgreedFailure (exit 8) when a step is not finite under --on-nan stop, after
+  /// kMostSkipsInARow such steps under --on-nan skip, and when the run ends with an evaluation that
+  /// is not finite (under skip only if a weight is not finite).
   TrainResult run();
 
  private:
-  StepReport train_step(Loader& loader, std::int64_t step);
+  StepReport train_step(Loader& loader, InputQueue& input, std::int64_t step);
   void write_votes(double stop, double evaluate);
   [[noreturn]] void name_culprit(std::int64_t step);
+  void count_skips(const StepReport& report);
+  void check_outcome(const TrainResult& result);
   void evaluate(const StepReport& report, TrainResult& result);
   Executor& executor(std::int64_t q);
   bool wants_stop(std::int64_t step) const;
@@ -93,6 +104,7 @@ class Trainer {
   Backend& backend_;
   const RunMemory& memory_;
   World& world_;
+  Communicator* communicator_;
   const Dataset& train_;
   TrainerOptions options_;
   TrainerHooks hooks_;
@@ -100,8 +112,9 @@ class Trainer {
   SampleIndex index_;
   std::vector<std::unique_ptr<Executor>> executors_;  ///< first, inner, last; or the only one
   std::unique_ptr<Evaluator> evaluator_, average_evaluator_;  ///< the latter with EMA only
-  std::int64_t evaluations_since_best_ = 0;
+  std::int64_t evaluations_since_best_ = 0, skips_in_a_row_ = 0;
   StepState* device_state_;
+  std::unique_ptr<Event> step_done_;
   StepState state_;  ///< host copy of the last step
   Stopwatch since_start_, since_evaluation_;
 };

@@ -147,7 +147,7 @@ class EndToEnd(unittest.TestCase):
         """Starts a command; whatever is left of it is ended after the test."""
         process = subprocess.Popen(command, cwd=self.directory, env=environment(**(env or {})),
                                    stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True, **options)
+                                   stderr=subprocess.PIPE, text=True, errors="replace", **options)
         self.addCleanup(self._end, process)
         return process
 

@@ -1,6 +1,7 @@
 """The command line: what it says, what it refuses, and how a command ends."""
 
 import json
+import os
 import re
 import unittest
 
@@ -58,6 +59,60 @@ class Errors(EndToEnd):
     def test_cuda_without_a_device_is_refused(self):
         self.assert_refused(["train", *flags(**(SMALL_RUN | {"device": "cuda"}))],
                             "--device cuda", code=4)
+
+    def test_options_of_commands_are_refused_like_flags(self):
+        weights = ["--weights", "w", "--data", "synthetic"]
+        self.assert_refused(["predict", *weights, "--top", "0"], "--top: 0 is below 1")
+        self.assert_refused(["predict", *weights, "--split", "test"],
+                            '--split: "test" is not one of val, train')
+        self.assert_refused(["plan", "--ranks", "x"], '--ranks: "x" is not a whole number')
+        self.assert_refused(["data", "check", "d", "--classes", "1"], "--classes: 1 is below 2")
+        for command in ("eval", "predict"):
+            self.assert_refused([command, *weights, "--model", "mlp"],
+                                "--model: comes from the weight file")
+        self.assert_refused(["train", "--schedule", "poly"], "did you mean polynomial?")
+
+    def test_intervals_offer_only_what_the_flag_takes(self):
+        for flag in ("--milestones", "--step-every"):
+            result = self.assert_refused(["plan", flag, "x"], "is not an interval")
+            for form in ("15m", "off"):
+                self.assertNotIn(form, result.stderr)
+        self.assert_refused(["plan", "--milestones", "0.5,"], "a comma with nothing behind it")
+        self.assert_refused(["plan", "--milestones", "0.5,0.5"], "holds 0.5 twice")
+        self.assertNotIn("15m", self.assert_refused(["plan", "--warmup", "x"], "off").stderr)
+
+    def test_sizes_of_synthetic_images(self):
+        for text in ("3x +32x 32", "3x32", "3x32x32x1", "x32x32", "3x-1x32", ""):
+            result = self.ddptrain("plan", "--data", "synthetic", "--synthetic-image", text)
+            self.assertEqual(result.code, 2, result)
+        for text in ("3x99999x32", "99999x3x3", "3x99999999999999999999x32", "0x3x3"):
+            self.assert_refused(["plan", "--data", "synthetic", "--synthetic-image", text],
+                                "1 to 4096")
+
+    def test_a_pipe_is_no_model_file(self):
+        os.mkfifo(self.directory / "a.pbtxt")
+        self.assert_refused(["plan", "--model", "a.pbtxt"], "'a.pbtxt' is not a regular file")
+        self.assert_refused(["plan", "--config", "a.pbtxt"], "'a.pbtxt' is not a regular file")
+
+    def test_a_file_that_cannot_be_read_is_not_asked_to_be_written(self):
+        result = self.assert_refused(["plan", "--config", "none.pbtxt"], "check the path")
+        self.assertNotIn("write", result.stderr)
+
+    def test_results_that_stdout_does_not_take_are_a_storage_error(self):
+        self.train()
+        (self.directory / "d").mkdir()
+        ddptrain.write_idx_set(self.directory / "d" / "set")
+        weights = flags(weights=self.weights_path(), data="synthetic", threads=1)
+        for arguments in (["--help"], ["--version"], ["config"], ["plan", "--model", "mlp"],
+                          ["plan", "--model", "mlp", "--dump-model"], ["data", "check", "d/set"],
+                          ["data", "stats", "d/set"], ["eval", *weights],
+                          ["eval", *weights, "--per-class"],
+                          ["train", *flags(**SMALL_RUN, out="full")]):
+            with self.subTest(arguments=arguments):
+                result = self.execute(["sh", "-c", 'exec "$@" > /dev/full', "sh", ddptrain.PROGRAM,
+                                       *arguments])
+                self.assertEqual(result.code, 7, result)
+                self.assertEqual(result.stderr.count("stdout could not be written"), 1, result)
 
     def test_an_existing_run_is_not_overwritten_unasked(self):
         self.train()
@@ -137,6 +192,13 @@ class Information(EndToEnd):
         self.assertEqual(again.code, 0, again)
         self.assertEqual(self.losses("again"), self.losses())
 
+    def test_the_recorded_configuration_has_no_notes(self):
+        self.train()
+        again = self.ddptrain("train", "--config", "run/config.pbtxt", "--out", "again")
+        self.assertNotIn("does nothing beside", again.stderr)
+        result = self.train(out="noted", eps=1)
+        self.assertRegex(result.stderr, r"(?m)^note: --eps 1 does nothing beside")
+
     def test_the_default_file_is_read_and_said_aloud(self):
         settings = "".join(f'{name}: {json.dumps(value)}\n' for name, value in SMALL_RUN.items())
         (self.directory / "ddptrain.pbtxt").write_text(settings + 'out: "here"\n')
@@ -193,6 +255,24 @@ class RanksThatDiffer(EndToEnd):
                             "'train' on rank 0, 'eval --weights w' on rank 1")
         self.assert_refused(self.job(train, ("train --model mlp --dry-run", True)),
                             "'train' on rank 0, 'train --dry-run' on rank 1")
+
+    def test_commands_without_a_job_of_ranks(self):
+        train = ("train --model mlp", True)
+        for other in ("--version", "--help", "train --help", "plan --model mlp", "config",
+                      "data check nowhere", "train --print-config"):
+            for ranks in ((train, (other, False)), ((other, False), train)):
+                with self.subTest(commands=ranks):
+                    result = self.job(*ranks)
+                    self.assertEqual(result.code, 2, result)
+                    self.assertIn("started with different commands", result.stderr)
+                    self.assertIn(f"'{other}' on rank", result.stderr)
+        result = self.job(("plan --model mlp", False), ("plan --model mlp --ranks 3", False))
+        self.assertEqual(result.code, 2, result)
+
+    def test_a_command_without_a_job_fails_on_all_ranks(self):
+        result = self.job(("data check nowhere", False), ("data check nowhere", False))
+        self.assertEqual(result.code, 3, result)
+        self.assertEqual(result.stderr.count("No such file"), 1)
 
     def test_settings_of_one_rank_alone_are_allowed(self):
         small = flags(**(SMALL_RUN | {"threads": None, "out": "run"}))

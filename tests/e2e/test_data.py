@@ -148,6 +148,13 @@ class DataCommands(EndToEnd):
         self.assertAlmostEqual(validation["mean"][2], statistics.fmean(blue), places=12)
         self.assertAlmostEqual(validation["stddev"][2], statistics.pstdev(blue), places=12)
 
+    def test_names_that_are_not_utf8(self):
+        names = b"\n".join([b"caf\xe9"] + [b"c%d" % i for i in range(9)])
+        (self.data / "batches.meta.txt").write_bytes(names)
+        self.data_command("stats", "cifar", "--json", "stats.json")
+        stats = json.loads((self.directory / "stats.json").read_text())
+        self.assertEqual(stats["class_names"][0], "caf\ufffd")
+
     def test_bad_command_lines_say_what_to_do(self):
         for arguments, sentence in ((["chek", "cifar"], "did you mean check?"),
                                     ([], "check or stats"),

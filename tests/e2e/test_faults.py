@@ -98,6 +98,21 @@ class LostRanks(EndToEnd):
         self.assert_all_gone(ranks)
 
 
+class Signals(EndToEnd):
+    def test_a_report_on_demand_is_ignored_and_a_stop_is_not(self):
+        values = SMALL_RUN | {"steps": 10**9, "eval_every": "off", "out": "run"}
+        process = self.start([ddptrain.MPIEXEC, "-np", "2", ddptrain.PROGRAM, "train",
+                              *flags(**values)])
+        self.wait_for_steps(process)
+        log = self.directory / "run" / "logs" / "rank-000.log"
+        process.send_signal(signal.SIGUSR2)
+        self.wait_until(lambda: "SIGUSR2" in log.read_text(), "the signal is noted")
+        process.send_signal(signal.SIGUSR1)
+        result = self.result_of(process)
+        self.assertEqual(result.code, 75, result)
+        self.assertEqual(result.stderr.count("SIGUSR2"), 1)
+
+
 class Storage(EndToEnd):
     def test_an_output_that_cannot_be_made(self):
         (self.directory / "file").write_text("")

@@ -409,6 +409,8 @@ class TrainFlags(FlagTests):
         self.assertEqual(self.weights().header["fc1.weight"]["dtype"], "F64")
         self.train(precision="fp32", out="fp32")
         self.assertEqual(self.weights("fp32").header["fc1.weight"]["dtype"], "F32")
+        for precision in ("bf16", "tf32"):
+            self.assertIn("needs a GPU", self.train(precision=precision, out="gpu", code=2).stderr)
 
     def test_threads(self):
         self.train(threads=3)
@@ -574,7 +576,7 @@ class PredictFlags(ScoringFlags, FlagTests):
     def test_top(self):
         self.assertIn("top3_probability", self.score(top=3))
         self.assertNotIn("top", self.score(top=1))
-        self.assertEqual(self.score(top=100), self.score(top=10))
+        self.evaluate(self.file, top=11, code=2)
 
 
 # A value other than the default for each field, as `config` prints it.

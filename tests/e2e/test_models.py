@@ -57,6 +57,30 @@ class ModelsAsText(EndToEnd):
         self.assertEqual(result.code, 2, result)
         self.assertIn("missing.pbtxt", result.stderr)
 
+    def test_an_impossible_extent_ends_with_its_place(self):
+        for layer in ("linear { units: 9223372036854775807 }",
+                      "convolution { filters: 4 kernel: 2147483647 pad: 2147483647 }",
+                      "convolution { filters: 4 kernel: 3 pad: 1000000000 }"):
+            before = "flatten {} }\nlayer { name: \"b\" " if layer.startswith("linear") else ""
+            (self.directory / "bad.pbtxt").write_text(f'layer {{ name: "a" {before}{layer} }}\n')
+            for command in ("plan", "train"):
+                result = self.ddptrain(command, "--model", "bad.pbtxt", "--data", "synthetic")
+                self.assertEqual(result.code, 2, result)
+                self.assertRegex(result.stderr, r"bad\.pbtxt:[12]:1: layer '[ab]'")
+
+    def test_a_block_that_is_torn_apart_is_noted_when_blocks_are_recomputed(self):
+        (self.directory / "net.pbtxt").write_text(
+            'layer { name: "a" block: "x" relu {} }\n'
+            'layer { name: "flat" flatten {} }\n'
+            'layer { name: "b" block: "x" relu {} }\n'
+            'layer { name: "fc" linear {} }\n')
+        for command in (["plan"], ["train", "--data", "synthetic", "--dry-run"]):
+            for recompute in ("block", "none"):
+                result = self.ddptrain(*command, "--model", "net.pbtxt", "--recompute", recompute)
+                self.assertEqual(result.code, 0, result)
+                self.assertEqual("net.pbtxt:3:1: block 'x' ended" in result.stderr,
+                                 recompute == "block")
+
 
 class ResNets(EndToEnd):
     def test_without_data_they_take_imagenet_sized_synthetic_images(self):
@@ -72,6 +96,12 @@ class ResNets(EndToEnd):
         self.assertEqual(header["bn1.num_batches_tracked"]["dtype"], "I64")
         for name in ("weight", "bias", "running_mean", "running_var"):
             self.assertEqual(header[f"layer4.1.bn2.{name}"]["shape"], [512])
+
+    def test_ranks_whose_last_batch_is_padding_only(self):
+        # 17 samples in batches of 8: the third step has one, on rank 0.
+        result = self.train(4, **(SMALL_RESNET | {"synthetic_train": 17, "last_batch": "partial",
+                                                  "steps": 3, "eval_every": "off"}))
+        self.assertIsNotNone(result.summary["final"]["train_loss"])
 
     def test_evaluation_is_the_same_for_any_number_of_ranks(self):
         trained = self.train(ranks=2, check_replicas=1, **SMALL_RESNET)

@@ -73,8 +73,11 @@ class PerClass(Scoring):
     def test_a_matrix_that_cannot_be_written_is_a_storage_error(self):
         for ranks in (None, 2):
             result = self.evaluate(self.file, ranks, code=7, confusion="nowhere/c.csv")
-            self.assertIn("nowhere/c.csv", result.stderr)
+            self.assertIn("'nowhere/c.csv'", result.stderr)
+            self.assertNotIn("scores", result.stderr, "known before anything is computed")
             self.assert_last_line_is_a_summary(result)
+        result = self.evaluate(self.file, code=2, confusion="c.txt")
+        self.assertIn("ends with .csv or .json", result.stderr)
 
 
 class Predict(Scoring):
@@ -122,12 +125,51 @@ class Predict(Scoring):
         result = self.evaluate("nowhere", 2, command="predict", output="p.txt", code=2)
         self.assertIn(".csv or .jsonl", result.stderr)
 
+    def test_more_classes_than_there_are_cannot_be_asked_for(self):
+        for ranks in (None, 2):
+            result = self.evaluate(self.file, ranks, command="predict", top=11, code=2)
+            self.assertIn("--top 11 is above the 10 classes", result.stderr)
+
     def test_rows_that_stdout_does_not_take_are_a_storage_error(self):
         values = {"weights": self.file, "data": "synthetic", "threads": 1, "device": "cpu"}
         result = self.execute(["sh", "-c", 'exec "$@" > /dev/full', "sh", ddptrain.PROGRAM,
                                "predict", *ddptrain.flags(**values)])
         self.assertEqual(result.code, 7, result)
-        self.assertIn("could not be written to stdout", result.stderr)
+        self.assertIn("stdout could not be written", result.stderr)
+
+
+class OtherData(EndToEnd):
+    def test_weights_bring_their_normalisation(self):
+        """Without training files nothing could be measured."""
+        images = ddptrain.write_idx_set(self.directory / "images")
+        result = self.train(data="images", steps=2, global_batch=16)
+        for file in images.glob("train-*"):
+            file.unlink()
+        scored = self.evaluate(self.weights_path(), data="images")
+        self.assertEqual(scored.summary["final"]["val_loss"],
+                         result.summary["final"]["val_loss"])
+
+    def test_images_of_other_channels_are_refused(self):
+        self.train(synthetic_image="3x28x28", steps=1)
+        ddptrain.write_idx_set(self.directory / "images")
+        result = self.evaluate(self.weights_path(), data="images", code=2)
+        self.assertIn("images of 1 channel", result.stderr)
+
+
+class NotFinite(Scoring):
+    def test_weights_are_named_and_the_exit_code_says_so(self):
+        content = bytearray(self.file.read_bytes())
+        content[-4:] = b"\x00\x00\xc0\x7f"  # a NaN
+        bad = self.directory / "bad.safetensors"
+        bad.write_bytes(content)
+        for ranks in (None, 2):
+            result = self.evaluate(bad, ranks, code=8)
+            self.assertEqual(len(re.findall(r"(?m)^warning: .*tensor \S+ holds numbers that are not "
+                                            r"finite", result.stderr)), 1, result)
+            self.assert_last_line_is_a_summary(result)
+            result = self.evaluate(bad, ranks, command="predict", output="p.csv", code=8)
+            self.assertIn("not finite", result.stderr)
+            self.assertEqual(len((self.directory / "p.csv").read_text().splitlines()), 1 + 64)
 
 
 class Hints(EndToEnd):
@@ -141,7 +183,7 @@ class Hints(EndToEnd):
     def test_a_loss_that_does_not_fall_is_said_once_on_any_ranks(self):
         for ranks in (1, 2):
             hints = self.hints(ranks=ranks, lr=0, out=f"run{ranks}")
-            self.assertEqual(len([hint for hint in hints if "loss" in hint]), 1, hints)
+            self.assertEqual(len([hint for hint in hints if "--lr is 0" in hint]), 1, hints)
 
     def test_predicting_one_class_only_is_said_once(self):
         images = ddptrain.write_idx_set(self.directory / "images", validation=32)

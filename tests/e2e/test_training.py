@@ -261,9 +261,26 @@ class NotFinite(EndToEnd):
         skipped = [int(row["skipped"]) for row in self.metrics()]
         self.assertEqual(skipped, [0, 1, 1, 1, 1, 1])
         self.assertEqual(len(re.findall("the update was skipped", result.stderr)), 5)
+        self.assertEqual(result.summary["skipped_steps"], 5)
+        self.assertIn("5 of 6 steps were skipped", result.stderr)
+        self.assertTrue(math.isfinite(result.summary["final"]["train_loss"]))
         # The weights are those of the only update there was: finite.
         for name in self.weights().header:
             self.assertTrue(all(map(math.isfinite, self.weights().numbers(name))), name)
+
+    def test_weights_that_the_last_update_spoiled_are_no_finish(self):
+        for ranks in (1, 2):
+            out = f"last{ranks}"
+            result = self.train(ranks, lr=1e30, steps=1, code=8, out=out)
+            self.assertRegex(result.stderr, "loss of the evaluation after step 1 is not finite")
+            self.assertIn("lower --lr", result.stderr)
+            self.assert_last_line_is_a_summary(result)
+            self.assertEqual(self.failure_record(out)["exit"], 8)
+
+    def test_too_many_skips_in_a_row_end_the_run(self):
+        result = self.train(2, lr=1e30, on_nan="skip", steps=200, code=8)
+        self.assertIn("the last 100 steps", result.stderr)
+        self.assertEqual((result.summary["steps"], result.summary["skipped_steps"]), (101, 100))
 
 
 if __name__ == "__main__":

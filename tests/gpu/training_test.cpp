@@ -1,6 +1,7 @@
 // Whole training runs on one GPU: against the CPU from the same weights, against themselves, in
 // each precision.
 #include <cmath>
+#include <numeric>
 
 #include <gtest/gtest.h>
 
@@ -73,6 +74,30 @@ TEST(GpuTrainingMemory, IsGivenBackByPlansThatAreDropped) {
   const std::size_t before = cuda::gpu_memory().free_bytes;
   for (int i = 0; i < 3; ++i) train(run_of("resnet18", DType::kBF16, &gpu()));
   EXPECT_EQ(cuda::gpu_memory().free_bytes, before);
+}
+
+TEST(GpuTrainingMemory, OfARunIsWithinATenthOfThePlanMadeWithoutAGpu) {
+  const TrainingRun run = [] {
+    TrainingRun r{.model = "resnet50", .global_batch = 64, .compute = DType::kBF16};
+    r.image = {64, 64, 3};
+    r.backend = &gpu();
+    return r;
+  }();
+  DatasetInfo data;
+  data.image = run.image;
+  data.classes = 10;
+  data.mean = data.stddev = {0.5, 0.5, 0.5};
+  ProgramOptions options = program_options(run, data);
+  const Program program(options);
+  options.kernels.gpu = nullptr;
+  const Program planned(options);
+  const auto planned_bytes = region_bytes(planned.plans());
+  const double expected = static_cast<double>(
+      std::accumulate(planned_bytes.begin(), planned_bytes.end(), std::size_t{0}));
+  const std::size_t before = cuda::gpu_memory().free_bytes;
+  const RunMemory memory(gpu(), program.plans());
+  const auto taken = static_cast<double>(before - cuda::gpu_memory().free_bytes);
+  EXPECT_NEAR(taken, expected, 0.1 * expected);
 }
 
 TEST(GpuTrainingFaults, ADivergedStepNamesItsTensor) {

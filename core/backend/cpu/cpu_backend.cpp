@@ -5,6 +5,8 @@
 
 #include <cblas.h>
 
+#include "core/base/text.h"
+
 #ifdef _OPENMP
 #include <omp.h>
 #endif
@@ -58,8 +60,7 @@ CpuBackend::CpuBackend(int threads) : threads_(threads) {
 }
 
 std::string CpuBackend::device_name() const {
-  return fmt::format("{}, {} {}", processor_model(), threads_,
-                     threads_ == 1 ? "thread" : "threads");
+  return fmt::format("{}, {}", processor_model(), count_text(threads_, "thread"));
 }
 
 void CpuBackend::enter(Activity activity) {

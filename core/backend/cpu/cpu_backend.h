@@ -47,6 +47,14 @@ class CpuBackend final : public Backend {
   PhaseTimes phase_times() const override;
   void upload(void* device, const void* host, std::size_t bytes) override;
   void download(void* host, const void* device, std::size_t bytes) override;
+  bool is_asynchronous() const override { return false; }
+  Buffer pin(std::span<std::byte>) override { return {}; }
+  Stream& copies() override { return stream_; }
+  void copy_ahead(void* device, const void* host, std::size_t bytes) override {
+    upload(device, host, bytes);
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override { upload(to, from, bytes); }
+  std::optional<std::size_t> reserved_bytes() const override { return std::nullopt; }
   std::string library_versions() const override;
 
  private:

@@ -1,6 +1,6 @@
 #include "core/backend/cuda_backend.h"
 
-#include <cstdio>
+#include <algorithm>
 
 #include "core/backend/cuda/device.h"
 #include "core/backend/cuda/marks.h"
@@ -16,7 +16,8 @@ std::string version_text(int version) {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const Options& options) : device_(options.ordinal), options_(options) {}
+  explicit CudaBackend(const Options& options)
+      : device_(options.ordinal), options_(options), free_at_start_(gpu_memory().free_bytes) {}
 
   BackendKind kind() const override { return BackendKind::kCuda; }
   std::string device_name() const override {
@@ -46,6 +47,24 @@ class CudaBackend final : public Backend {
           "a copy from the GPU");
     device_.compute().synchronize();
   }
+  bool is_asynchronous() const override { return true; }
+  Buffer pin(std::span<std::byte> memory) override {
+    check(cudaHostRegister(memory.data(), memory.size(), cudaHostRegisterDefault), "pinned memory");
+    return {memory.data(), memory.size(), [](void* p) { cudaHostUnregister(p); }};
+  }
+  Stream& copies() override { return copies_; }
+  void copy_ahead(void* device, const void* host, std::size_t bytes) override {
+    check(cudaMemcpyAsync(device, host, bytes, cudaMemcpyHostToDevice, copies_.handle()),
+          "a copy to the GPU");
+  }
+  void copy(void* to, const void* from, std::size_t bytes) override {
+    check(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, device_.compute().handle()),
+          "a copy on the GPU");
+  }
+  std::optional<std::size_t> reserved_bytes() const override {
+    const std::size_t now_free = gpu_memory().free_bytes;
+    return free_at_start_ - std::min(free_at_start_, now_free);
+  }
   std::string library_versions() const override {
     int runtime = 0, nccl = 0;
     check(cudaRuntimeGetVersion(&runtime), "cudaRuntimeGetVersion");
@@ -57,6 +76,8 @@ class CudaBackend final : public Backend {
  private:
   mutable Device device_;  // kernels enqueue work and tune with it while plans are built
   Options options_;
+  std::size_t free_at_start_;
+  CudaStream copies_;
   Marks marks_;
 };
 

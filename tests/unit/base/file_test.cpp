@@ -73,6 +73,39 @@ TEST(File, FailedAtomicWriteKeepsTheOldContent) {
   EXPECT_EQ(entries(directory.path()), 1U);
 }
 
+TEST(File, AtomicFileIsThereWholeOrNotAtAll) {
+  const TemporaryDirectory directory;
+  write_file_atomically(directory / "file", "old");
+  {
+    AtomicFile file(directory / "file");
+    file.write("one ");
+    file.write("two");
+    EXPECT_EQ(read_file(directory / "file"), "old");
+    file.commit();
+  }
+  EXPECT_EQ(read_file(directory / "file"), "one two");
+  { AtomicFile(directory / "file").write("given up"); }
+  EXPECT_EQ(read_file(directory / "file"), "one two");
+  EXPECT_EQ(entries(directory.path()), 1U);
+}
+
+TEST(File, APlaceThatTakesNoFileIsKnownBeforeItIsWritten) {
+  const TemporaryDirectory directory;
+  const fs::path file = directory / "none" / "x.csv";
+  const std::string sentence = storage_error([&] { const AtomicFile nowhere(file); });
+  EXPECT_THAT(sentence, AllOf(HasSubstr("cannot write '" + file.string() + "': "),
+                              HasSubstr("choose a directory that exists")));
+  EXPECT_THAT(storage_error([&] { const AtomicFile no_file(directory.path()); }),
+              HasSubstr("Is a directory"));
+}
+
+TEST(File, AdviceIsForWhatWasToBeDone) {
+  EXPECT_THAT(storage_reason(EACCES, FileUse::kRead), HasSubstr("permission to read"));
+  EXPECT_THAT(storage_reason(ENOENT, FileUse::kRead), HasSubstr("check the path"));
+  EXPECT_THAT(storage_reason(EACCES, FileUse::kWrite), HasSubstr("you may write to"));
+  EXPECT_THAT(storage_reason(ENOENT, FileUse::kWrite), HasSubstr("a directory that exists"));
+}
+
 TEST(File, WritesToADeviceWithoutReplacingIt) {
   const TemporaryDirectory directory;
   fs::create_symlink("/dev/null", directory / "null");

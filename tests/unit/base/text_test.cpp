@@ -22,6 +22,12 @@ TEST(NumberText, ReadsBackAsTheSameDouble) {
   }
 }
 
+TEST(CountText, HasAPluralButForOne) {
+  EXPECT_EQ(count_text(0, "rank"), "0 ranks");
+  EXPECT_EQ(count_text(1, "rank"), "1 rank");
+  EXPECT_EQ(count_text(12, "rank"), "12 ranks");
+}
+
 TEST(NumberText, IsShortest) {
   EXPECT_EQ(number_text(0.1), "0.1");
   EXPECT_EQ(number_text(1.0 / 3), "0.3333333333333333");

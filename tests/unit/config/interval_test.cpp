@@ -10,6 +10,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 constexpr std::int64_t kStepsPerEpoch = 468;
@@ -47,6 +48,30 @@ TEST(Interval, SaysWhatItCanBeWhenItIsNone) {
                 AllOf(StartsWith("--eval-every: \""), HasSubstr("steps (500), epochs (1ep)")))
         << text;
   }
+}
+
+TEST(Interval, OfAFormThatAFlagRefusesIsNeitherTakenNorOffered) {
+  const auto error = [](std::string_view text, const IntervalForms& forms) {
+    return config_error([&] { parse_interval(text, "--warmup", forms); });
+  };
+  const IntervalForms no_time{.time = false}, no_never{.time = false, .never = false};
+  EXPECT_THAT(error("15m", no_time), StartsWith("--warmup: 15m is a time, which"));
+  EXPECT_THAT(error("x", no_time), AllOf(Not(HasSubstr("15m")), HasSubstr("or off")));
+  for (const char* text : {"off", "0", "0ep"})
+    EXPECT_THAT(error(text, no_never), HasSubstr("means never"));
+  EXPECT_THAT(error("x", no_never), AllOf(Not(HasSubstr("15m")), Not(HasSubstr("off"))));
+  EXPECT_EQ(parse_interval("off", "--warmup", no_time).amount, 0);
+}
+
+TEST(Intervals, AreDifferentAndHaveNoEmptyPart) {
+  EXPECT_EQ(parse_intervals("3,1ep,0.5", "--milestones").size(), 3U);
+  const auto error = [](std::string_view text) {
+    return config_error([&] { parse_intervals(text, "--milestones"); });
+  };
+  for (const char* text : {"3,", "3,,5"})
+    EXPECT_THAT(error(text), HasSubstr("has a comma with nothing behind it")) << text;
+  EXPECT_THAT(error(",3"), HasSubstr("has a comma with nothing before it"));
+  EXPECT_THAT(error("0.5,0.5"), HasSubstr("holds 0.5 twice"));
 }
 
 TEST(Interval, WithADotCannotBeMoreThanTheRun) {

@@ -139,7 +139,7 @@ TEST(Resolve, RefusesDropsThatCannotBe) {
     return run_error({"--steps", "100", "--schedule", "step", "--step-every", text});
   };
   EXPECT_THAT(step_error("15m"), StartsWith("--step-every: 15m is a time"));
-  EXPECT_THAT(step_error("off"), StartsWith("--step-every: off never lowers"));
+  EXPECT_THAT(step_error("off"), StartsWith("--step-every: off means never"));
   EXPECT_THAT(step_error("101"), StartsWith("--step-every: 101 never lowers"));
   const auto milestones_error = [](const std::string& text) {
     return run_error({"--steps", "100", "--schedule", "multistep", "--milestones", text});
@@ -148,9 +148,9 @@ TEST(Resolve, RefusesDropsThatCannotBe) {
   EXPECT_THAT(milestones_error("60,0.5"),
               StartsWith("--milestones: \"60,0.5\" does not ascend: 0.5"));
   EXPECT_THAT(milestones_error("10,200"), StartsWith("--milestones: 200 never lowers"));
-  EXPECT_THAT(milestones_error("10,,20"), StartsWith("--milestones: \"\" is not an interval"));
+  EXPECT_THAT(milestones_error("10,,20"), HasSubstr("a comma with nothing behind it"));
   std::string many = "1";
-  for (int i = 0; i < 16; ++i) many += ",2";
+  for (int step = 2; step <= 17; ++step) many += fmt::format(",{}", step);
   EXPECT_THAT(milestones_error(many), StartsWith("--milestones: 17 milestones; at most 16"));
 }
 
@@ -173,8 +173,6 @@ TEST(Resolve, ReadsIntervalsAndLimits) {
 TEST(Resolve, RefusesValuesThatDoNotFitTogether) {
   EXPECT_EQ(run_error({"--min-lr", "0.2"}),
             "--min-lr 0.2 is above the peak, lr 0.1 (derived); lower it");
-  EXPECT_THAT(run_error({"--device", "cuda", "--precision", "fp64"}),
-              AllOf(HasSubstr("--precision \"fp64\""), HasSubstr("--device \"cuda\"")));
   EXPECT_EQ(run_of({"--min-lr", "0.1"}).configuration.values.min_lr(), 0.1);
 }
 

@@ -33,6 +33,14 @@ TEST(UnusedSettings, AreNoneWhereAllIsUsedOrNothingWasGiven) {
   EXPECT_THAT(unused_of({"--schedule", "step", "--gamma", "0.5", "--step-every", "5"}), IsEmpty());
 }
 
+TEST(UnusedSettings, LeaveOutDefaultsThatAFileRepeats) {
+  // As the record of a run does, which holds all values.
+  const Configuration record = parse_config("beta1: 0.9\neps: 1e-08\nmomentum: 0.9\n", "run.pbtxt");
+  EXPECT_THAT(unused_settings(record), IsEmpty());
+  EXPECT_THAT(unused_settings(parse_config("beta1: 0.8", "run.pbtxt")), testing::SizeIs(1));
+  EXPECT_THAT(unused_of({"--beta1", "0.9"}), testing::SizeIs(1)) << "typed by somebody";
+}
+
 TEST(UnusedSettings, AreNotedOnceWhenAConfigurationIsRead) {
   EXPECT_THAT(from_flags({"--gamma", "0.5"}).notes, testing::SizeIs(1));
 }

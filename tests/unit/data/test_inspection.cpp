@@ -1,5 +1,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/fsuid.h>
 
 #include "core/base/error.h"
 #include "core/data/inspection.h"
@@ -13,6 +14,7 @@ using testing::AllOf;
 using testing::ElementsAre;
 using testing::HasSubstr;
 using testing::IsEmpty;
+using testing::Not;
 using testing::UnorderedElementsAre;
 
 constexpr const char* kTrainImages = "train-images-idx3-ubyte";
@@ -71,11 +73,10 @@ TEST_F(IdxInspection, AGoodSetHasNoDefectsAndIsReadWhole) {
 }
 
 TEST_F(IdxInspection, AllMissingFilesAreListed) {
-  for (const char* name : {kTrainImages, kTrainLabels, kTestImages, kTestLabels}) remove(name);
+  for (const char* name : {kTrainImages, kTrainLabels, kTestImages}) remove(name);
   EXPECT_THAT(errors(), ElementsAre(HasSubstr(std::string("holds no ") + kTrainImages),
                                     HasSubstr(std::string("holds no ") + kTrainLabels),
-                                    HasSubstr(std::string("holds no ") + kTestImages),
-                                    HasSubstr(std::string("holds no ") + kTestLabels)));
+                                    HasSubstr(std::string("holds no ") + kTestImages)));
 }
 
 TEST_F(IdxInspection, EachFileWithItsOwnDefectIsListed) {
@@ -147,6 +148,58 @@ TEST_F(IdxInspection, ValidationImagesOfTrainingAreAWarning) {
                                             HasSubstr("(validation samples 1, 2)"))));
 }
 
+TEST_F(IdxInspection, ImagesThatAreAllTheSameAreAWarning) {
+  write(kTrainImages, idx_header({5, 4, 5}) + Bytes(5 * 20, 7));
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("all 5 training images are the same")));
+}
+
+TEST_F(IdxInspection, AnImageWithTwoLabelsIsAWarning) {
+  Bytes images = idx_images(5);
+  std::copy_n(images.begin() + 16, 20, images.begin() + 16 + 3 * 20);
+  write(kTrainImages, images);
+  EXPECT_THAT(warnings(), ElementsAre(HasSubstr("training samples 0 and 3 are the same image with "
+                                                "the labels 0 and 2")));
+  write(kTrainLabels, idx_labels({0, 3, 1, 0, 2}));
+  EXPECT_THAT(warnings(), IsEmpty());
+}
+
+TEST_F(IdxInspection, ADirectoryOfTwoSetsIsRefused) {
+  write_cifar10(set_ / "cifar-10-batches-bin");
+  EXPECT_THAT(data_error([&] { inspect_data(set_.string(), 0); }),
+              HasSubstr("holds both cifar-10 and MNIST idx files"));
+}
+
+TEST_F(IdxInspection, ADirectoryThatMayNotBeReadIsNamedAsSuch) {
+  std::filesystem::permissions(set_, std::filesystem::perms::none);
+  // Root may read everything, until it acts on files as somebody else.
+  const int user = ::setfsuid(65534);
+  const std::string sentence = data_error([&] { inspect_data(set_.string(), 0); });
+  ::setfsuid(static_cast<uid_t>(user));
+  std::filesystem::permissions(set_, std::filesystem::perms::owner_all);
+  EXPECT_THAT(sentence, AllOf(HasSubstr("Permission denied; give yourself permission to read"),
+                              Not(HasSubstr("fashion-mnist"))));
+}
+
+TEST_F(InspectionTest, ADirectoryWithoutImagesIsToldWhatIsRead) {
+  std::filesystem::create_directory(set_);
+  EXPECT_THAT(data_error([&] { inspect_data(set_.string(), 0); }),
+              AllOf(HasSubstr("holds no images"), HasSubstr("CIFAR-10"), HasSubstr("CIFAR-100"),
+                    HasSubstr(kTrainImages)));
+}
+
+TEST_F(InspectionTest, ThePythonVersionOfCifarIsRecognised) {
+  std::filesystem::create_directory(set_);
+  write("data_batch_1", {1});
+  EXPECT_THAT(data_error([&] { inspect_data(set_.string(), 0); }),
+              AllOf(HasSubstr("this is the Python version of cifar-10"),
+                    HasSubstr("cifar-10-batches-bin")));
+  remove("data_batch_1");
+  std::filesystem::create_directory(set_ / "cifar-100-python");
+  write("cifar-100-python/train", {1});
+  EXPECT_THAT(data_error([&] { inspect_data(set_.string(), 0); }),
+              HasSubstr("this is the Python version of cifar-100"));
+}
+
 TEST_F(IdxInspection, ASetThatIsNotThereIsAnError) {
   EXPECT_THAT(data_error([&] { inspect_data((set_ / "none").string(), 0); }),
               HasSubstr("No such file"));
@@ -190,6 +243,12 @@ TEST_F(CifarInspection, EveryDefectOfEveryFileIsListed) {
                         HasSubstr("in the middle of its gzip data")),
                   HasSubstr("holds no test_batch.bin")));
   EXPECT_THAT(warnings(), testing::Contains(HasSubstr("names 2 classes instead of 10")));
+}
+
+TEST_F(CifarInspection, FilesThatAreNotReadAreAWarning) {
+  write("data_batch_6.bin", cifar10_records({1}, 50));
+  EXPECT_THAT(errors(), IsEmpty());
+  EXPECT_THAT(warnings(), testing::Contains(HasSubstr("data_batch_6.bin is not read")));
 }
 
 TEST_F(CifarInspection, BothLabelsOfCifar100AreChecked) {

@@ -42,6 +42,15 @@ TEST(Stats, MeanAndDeviationOfEachChannelAreThoseOfTwoPasses) {
   }
 }
 
+TEST(Stats, TheDeviationOfImagesThatAreAllAlikeIsZero) {
+  for (const int value : {0, 7, 255}) {
+    const Samples samples{.image = {3, 2, 3},
+                          .images = Bytes(18 * 7, static_cast<std::uint8_t>(value)),
+                          .labels = Bytes(7, 0)};
+    EXPECT_EQ(split_stats(samples, 2).stddev, (std::vector{0.0, 0.0, 0.0}));
+  }
+}
+
 TEST(Stats, ClassesAreCountedAndCompared) {
   const SplitStats stats = split_stats(random_samples(8, 1), 3);
   EXPECT_EQ(stats.samples, 8);

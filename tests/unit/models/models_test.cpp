@@ -122,11 +122,20 @@ TEST(ResNet, EveryResidualBlockCanBeRecomputed) {
   }
 }
 
-TEST(Models, SayWhichLayerAnImageIsTooSmallFor) {
-  Graph graph(DType::kF32);
-  const Value images = graph.input("images", {Shape{2, 1, 1, 1}, DType::kF32});
-  EXPECT_THAT([&] { find_model("convnet").build(graph, images, {.training = false}); },
-              ThrowsMessage<ConfigError>(AllOf(HasSubstr("layer '"), HasSubstr("2x1x1x32"))));
+TEST(Models, ConvnetSaysTheSmallestImageAndWhatTakesSmallerOnes) {
+  const auto build = [](const char* model, std::int64_t height, std::int64_t width) {
+    Graph graph(DType::kF32);
+    const Value images = graph.input("images", {Shape{2, height, width, 1}, DType::kF32});
+    find_model(model).build(graph, images, {.training = false});
+  };
+  EXPECT_NO_THROW(build("convnet", 4, 4));
+  for (const auto& [height, width] : {std::pair{3, 28}, {28, 3}, {1, 1}}) {
+    EXPECT_THAT([&] { build("convnet", height, width); },
+                ThrowsMessage<ConfigError>(AllOf(HasSubstr("4x4 pixels or larger"),
+                                                 HasSubstr(fmt::format("{}x{}", height, width)),
+                                                 HasSubstr("--model mlp"))));
+    EXPECT_NO_THROW(build("mlp", height, width));
+  }
 }
 
 }  // namespace

@@ -201,7 +201,9 @@ TEST(ModelText, ErrorsNameFileLineColumnAndWhatWasMeant) {
       {"layer { name: \"a\" relu {} }\nlayer { name: \"b\" relo {} }",
        {"m.pbtxt:2:19", "relo", "relu"}},
       {"layer { name: \"a\" convolution { filter: 3 } }", {"m.pbtxt:1:33", "filter", "filters"}},
-      {"layer { name: \"a\"", {"m.pbtxt:1:"}},
+      {"layer { name: \"a\"\n", {"m.pbtxt:", "ends before it is complete", "closing }"}},
+      {"layer { name: \"a\" relu {", {"m.pbtxt:1:", "ends before it is complete"}},
+      {"layer", {"m.pbtxt:1:", "ends before it is complete"}},
       {"", {"no layer"}},
       {"layer { name: \"a\" relu {} }\n\nlayer { name: \"a\" relu {} }",
        {"m.pbtxt:3:1", "second layer", "'a'"}},
@@ -212,7 +214,7 @@ TEST(ModelText, ErrorsNameFileLineColumnAndWhatWasMeant) {
       {"layer { name: \"first\" relu {} }\nlayer { name: \"b\" bottom: \"frist\" relu {} }",
        {"m.pbtxt:2:1", "'frist'", "'first'"}},
       {"layer { name: \"a\" relu {} }\nlayer { name: \"b\" bottom: \"a\" add {} }",
-       {"m.pbtxt:2:1", "reads 2 layers, not 1"}},
+       {"m.pbtxt:2:1", "'b' (add) needs 2 bottoms, has 1"}},
       {"layer { name: \"a\" global_average_pool {} }\n"
        "layer { name: \"b\" bottom: \"images\" bottom: \"a\" add {} }",
        {"m.pbtxt:2:1", "'images' 2x32x32x3", "'a' 2x3"}},
@@ -238,17 +240,17 @@ TEST(ModelText, ErrorsNameFileLineColumnAndWhatWasMeant) {
       {"layer { name: \"a\" gelu { approximate: TAN } }", {"m.pbtxt:1:", "TAN", "approximate"}},
       {"layer { name: \"first\" relu {} }\n"
        "layer { name: \"a\" bottom: \"first\" bottom: \"images\" average_pool {} }",
-       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+       {"m.pbtxt:2:1", "needs 1 bottom, has 2"}},
       {"layer { name: \"first\" relu {} }\n"
        "layer { name: \"a\" bottom: \"first\" bottom: \"images\" layernorm {} }",
-       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+       {"m.pbtxt:2:1", "needs 1 bottom, has 2"}},
       {"layer { name: \"first\" relu {} }\n"
        "layer { name: \"a\" bottom: \"first\" bottom: \"images\" gelu {} }",
-       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
+       {"m.pbtxt:2:1", "needs 1 bottom, has 2"}},
       {"layer { name: \"first\" relu {} }\n"
        "layer { name: \"a\" bottom: \"first\" bottom: \"images\" softmax {} }",
-       {"m.pbtxt:2:1", "'a' reads 1 layers, not 2"}},
-      {"layer { name: \"a\" matmul {} }", {"m.pbtxt:1:1", "'a' reads 2 layers, not 1"}},
+       {"m.pbtxt:2:1", "needs 1 bottom, has 2"}},
+      {"layer { name: \"a\" matmul {} }", {"m.pbtxt:1:1", "'a' (matmul) needs 2 bottoms, has 0"}},
       {"layer { name: \"first\" relu {} }\n"
        "layer { name: \"a\" bottom: \"first\" bottom: \"images\" matmul {} }",
        {"m.pbtxt:2:1", "'first' 2x32x32x3, 'images' 2x32x32x3", "a has 3 columns, b has 32 rows"}},
@@ -261,6 +263,25 @@ TEST(ModelText, ErrorsNameFileLineColumnAndWhatWasMeant) {
       {"layer { name: \"flat\" flatten {} }\n"
        "layer { name: \"a\" bottom: \"flat\" bottom: \"flat\" matmul { transpose_b: true } }",
        {"m.pbtxt:2:1", "'flat' 2x3072, 'flat' 2x3072", "mixes samples"}},
+      {"layer { name: \"a\" bottom: \"b\" relu {} }\nlayer { name: \"b\" relu {} }",
+       {"m.pbtxt:1:1", "'b', which stands below it, at m.pbtxt:2:1", "listed in order"}},
+      {"layer { name: \"a\" bottom: \"a\" relu {} }", {"m.pbtxt:1:1", "'a' reads itself"}},
+      {"layer { name: \"a\" batchnorm { eps: -1 } }", {"m.pbtxt:1:1", "eps of batch norm is -1"}},
+      {"layer { name: \"a\" batchnorm { eps: nan } }", {"m.pbtxt:1:1", "eps of batch norm"}},
+      {"layer { name: \"a\" batchnorm { momentum: 2 } }",
+       {"m.pbtxt:1:1", "momentum of batch norm is 2"}},
+      {"layer { name: \"a\" dropout {} }\nlayer { name: \"b\" dropout { instance: 1 } }",
+       {"m.pbtxt:2:29", "dropout 'b' has instance 1, as 'a' has"}},
+      {"layer { name: \"a\" dropout { instance: 2 } }\nlayer { name: \"b\" dropout {} }",
+       {"m.pbtxt:2:1", "'b' has instance 2 by its place", "as 'a' has"}},
+      {"input { classes: 1 }\nlayer { name: \"a\" relu {} }",
+       {"m.pbtxt:1:9", "classes of the input is 1, legal are 2.."}},
+      {"input {\n  height: 0 }\nlayer { name: \"a\" relu {} }",
+       {"m.pbtxt:2:3", "height of the input is 0"}},
+      {"input { width: 9223372036854775807 }\nlayer { name: \"a\" relu {} }",
+       {"m.pbtxt:1:9", "width of the input is 9223372036854775807"}},
+      {"input { channels: -3 }\nlayer { name: \"a\" relu {} }",
+       {"m.pbtxt:1:9", "channels of the input is -3"}},
       {"layer { name: \"a\" embedding {} }", {"m.pbtxt:1:19", "unknown field embedding"}},
   };
   for (const auto& [text, says] : cases) {
@@ -272,6 +293,83 @@ TEST(ModelText, ErrorsNameFileLineColumnAndWhatWasMeant) {
       for (const char* part : says) EXPECT_THAT(error.what(), HasSubstr(part));
     }
   }
+}
+
+/// What building `text` is refused with; empty if it is not.
+std::string error_of(const std::string& text) {
+  try {
+    build(text);
+  } catch (const ConfigError& error) {
+    return error.what();
+  }
+  return "";
+}
+
+TEST(ModelText, ALayerErrorSaysPlaceLayerAndBottomsOnceInTheNamesOfTheText) {
+  EXPECT_EQ(error_of("layer { name: \"f\" flatten {} }\n"
+                     "layer { name: \"h\" bottom: \"f\" linear { units: 5 } }\n"
+                     "layer { name: \"s\" bottom: \"f\" bottom: \"h\" add {} }"),
+            "m.pbtxt:3:1: layer 's' (add of 'f' 2x3072, 'h' 2x5): both summands need the same "
+            "shape and type");
+}
+
+TEST(ModelText, ExtentsThatNoTensorHasAreRefusedAtTheirLayer) {
+  constexpr const char* kLargest = "9223372036854775807";
+  const auto layer = [](const std::string& kind) {
+    return "layer { name: \"flat\" flatten {} }\nlayer { name: \"a\" " + kind + " }";
+  };
+  const auto first = [](const std::string& kind) { return "layer { name: \"a\" " + kind + " }"; };
+  const std::pair<std::string, const char*> cases[] = {
+      {layer(fmt::format("linear {{ units: {} }}", kLargest)), "m.pbtxt:2:1"},
+      {layer("linear { units: -9223372036854775808 }"), "m.pbtxt:2:1"},
+      {first(fmt::format("convolution {{ filters: {} }}", kLargest)), "m.pbtxt:1:1"},
+      {first("convolution { filters: 4 kernel: 2147483647 pad: 2147483647 }"), "m.pbtxt:1:1"},
+      {first("convolution { filters: 4 kernel: 3 pad: 1000000000 }"), "m.pbtxt:1:1"},
+      {first("convolution { filters: 4 kernel: 3 pad: 1048576 }"), "m.pbtxt:1:1"},
+      {first(fmt::format("convolution {{ filters: 4 pad: {} }}", kLargest)), "m.pbtxt:1:1"},
+      {first("convolution { filters: 4 pad: -9223372036854775808 }"), "m.pbtxt:1:1"},
+      {first(fmt::format("convolution {{ filters: 4 kernel: {} }}", kLargest)), "m.pbtxt:1:1"},
+      {first("max_pool { kernel: 2147483647 pad: 1073741823 }"), "m.pbtxt:1:1"},
+      {first("average_pool { kernel: 2147483647 }"), "m.pbtxt:1:1"},
+  };
+  for (const auto& [text, place] : cases) {
+    const std::string error = error_of(text);
+    EXPECT_TRUE(error.starts_with(place)) << text << ": " << error;
+    EXPECT_THAT(error, HasSubstr("layer 'a'"));
+  }
+}
+
+TEST(ModelText, DropoutsAreNumberedByTheirPlaceUnlessTheySayAnother) {
+  const TextModel model(
+      "layer { name: \"a\" dropout {} }\n"
+      "layer { name: \"b\" relu {} }\n"
+      "layer { name: \"c\" dropout { instance: 7 } }\n"
+      "layer { name: \"d\" dropout {} }\n" +
+          kTail,
+      "m.pbtxt");
+  Graph graph(DType::kF32);
+  const Inputs in = inputs_of(graph, true);
+  model.build(graph, in.images, in.options);
+  std::vector<std::int64_t> instances;
+  for (const Op& op : graph.ops())
+    if (op.definition->name == "dropout") instances.push_back(op.attributes.integer("instance"));
+  EXPECT_EQ(instances, (std::vector<std::int64_t>{1, 7, 3}));
+}
+
+TEST(ModelText, NotesABlockThatGoesOnBehindOtherLayers) {
+  const auto notes = [](const char* middle) {
+    return TextModel(fmt::format("layer {{ name: \"a\" block: \"x\" relu {{}} }}\n"
+                                 "layer {{ name: \"b\" {} relu {{}} }}\n"
+                                 "layer {{ name: \"c\" block: \"x\" relu {{}} }}\n",
+                                 middle),
+                     "m.pbtxt")
+        .block_notes();
+  };
+  EXPECT_THAT(notes("block: \"x\""), testing::IsEmpty());
+  for (const char* other : {"", "block: \"y\""})
+    EXPECT_THAT(notes(other), testing::ElementsAre(testing::AllOf(
+                                  HasSubstr("m.pbtxt:3:1"), HasSubstr("block 'x' ended at layer "),
+                                  HasSubstr("neighbours"))));
 }
 
 TEST(ModelText, NeighboursOfOneBlockNameFormOneBlock) {

@@ -222,12 +222,14 @@ TEST(Lars, NormsDoNotDependOnTheNumberOfThreads) {
 TEST(Lars, IsPlainMomentumWhereANormIsZero) {
   const std::vector<double> zeros(8, 0.0), numbers = random_numbers(8, -1, 1, 7);
   for (const auto& [parameter, gradient] : {std::pair{zeros, numbers}, std::pair{numbers, zeros}}) {
-    const std::vector<OptimizerSegment> segments{{.begin = 0, .end = 8}};
-    StepState state{.gradient_scale = 1, .learning_rate = 0.1, .update = 1};
-    Slabs lars{parameter, zeros}, sgd = lars;
-    run_slab_op("lars", lars_attributes({.momentum = 0.9}, segments), {gradient}, lars, state);
-    run_slab_op("sgd", sgd_attributes({.momentum = 0.9}, segments), {gradient}, sgd, state);
-    EXPECT_EQ(lars, sgd);
+    for (const double decay : {0.0, 0.1}) {
+      const std::vector<OptimizerSegment> segments{{.begin = 0, .end = 8, .weight_decay = decay}};
+      StepState state{.gradient_scale = 1, .learning_rate = 0.1, .update = 1};
+      Slabs lars{parameter, zeros}, sgd = lars;
+      run_slab_op("lars", lars_attributes({.momentum = 0.9}, segments), {gradient}, lars, state);
+      run_slab_op("sgd", sgd_attributes({.momentum = 0.9}, segments), {gradient}, sgd, state);
+      EXPECT_EQ(lars, sgd) << "weight decay " << decay;
+    }
   }
 }
 

@@ -115,7 +115,7 @@ TEST_P(Collectives, AreTheSameOnEveryRankByTheirPositionInThePlan) {
   int position = 0;
   for (const Step& step : last().steps)
     if (const auto* comm = std::get_if<CommStep>(&step)) {
-      EXPECT_EQ(comm->collective.plan_step, position++);
+      EXPECT_EQ(comm->collective.sequence, position++);
     }
 }
 

@@ -28,6 +28,7 @@ Given first_hint(const std::function<double(std::int64_t step)>& loss) {
     const auto hint = loss_hint({.step = step,
                                  .warmup_steps = kWarmup,
                                  .total_steps = kTotal,
+                                 .lr = 0.1,
                                  .start = trend.start(),
                                  .recent = trend.recent(),
                                  .classes = 10});
@@ -67,6 +68,19 @@ TEST(LossHint, ARisingLossIsSaidWhereverItStarts) {
     EXPECT_EQ(given.step, kWarmup + 100);
     EXPECT_THAT(given.hint, HasSubstr("has risen from"));
   }
+}
+
+TEST(LossHint, ALearningRateOfZeroIsNamed) {
+  const auto hint = loss_hint({.step = 200,
+                               .warmup_steps = 0,
+                               .total_steps = 600,
+                               .lr = 0,
+                               .start = 2.3,
+                               .recent = 2.3,
+                               .classes = 10});
+  ASSERT_TRUE(hint);
+  EXPECT_THAT(*hint, HasSubstr("--lr is 0"));
+  EXPECT_THAT(*hint, testing::Not(HasSubstr("ten times lower")));
 }
 
 TEST(LossHint, ALongRunIsGivenATenthOfItsSteps) {

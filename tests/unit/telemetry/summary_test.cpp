@@ -32,6 +32,7 @@ TEST(RunSummary, IsOneLineWithTheKeysInTheirOrder) {
                    .val_ema_top1 = 0.92,
                    .val_ema_top5 = 0.999};
   summary.early_stopped = true;
+  summary.skipped_steps = 7;
   summary.best = {.metric = "val_top1",
                   .value = 0.914,
                   .step = 3276,
@@ -46,7 +47,7 @@ TEST(RunSummary, IsOneLineWithTheKeysInTheirOrder) {
       R"("val_ema_loss":0.4,"val_ema_top1":0.92,"val_ema_top5":0.999},)"
       R"("best":{"metric":"val_top1","value":0.914,"step":3276,"path":"runs/a/weights/best.safetensors"},)"
       R"("last_checkpoint":null,"samples_per_s":4512.5,"exposed_comm_ms":1.25,)"
-      R"("peak_memory":{"allocated_bytes":1000,"reserved_bytes":2000},"early_stopped":true})");
+      R"("peak_memory":{"allocated_bytes":1000,"reserved_bytes":2000},"early_stopped":true,"skipped_steps":7})");
 }
 
 TEST(RunSummary, UnknownIsNullAndTheKeysStay) {
@@ -59,7 +60,7 @@ TEST(RunSummary, UnknownIsNullAndTheKeysStay) {
       R"("val_ema_loss":null,"val_ema_top1":null,"val_ema_top5":null},)"
       R"("best":{"metric":null,"value":null,"step":null,"path":null},)"
       R"("last_checkpoint":null,"samples_per_s":null,"exposed_comm_ms":null,)"
-      R"("peak_memory":{"allocated_bytes":null,"reserved_bytes":null},"early_stopped":false})");
+      R"("peak_memory":{"allocated_bytes":null,"reserved_bytes":null},"early_stopped":false,"skipped_steps":0})");
 }
 
 TEST(RunSummary, StatusFollowsFromTheExitCode) {

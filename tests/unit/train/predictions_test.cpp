@@ -1,5 +1,6 @@
 #include "core/train/predictions.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <mutex>
@@ -58,11 +59,12 @@ TEST(Predictions, RankClassesByProbabilityAndLeavePaddingOut) {
 TEST(Predictions, AreWrittenWithNamesWhereTheyAreKnown) {
   const Predictions predictions = of_one_batch(2);
   EXPECT_EQ(predictions_csv(predictions, {"cat", "dog, small", "eel"}),
-            "index,label,predicted,name,probability,top2,top2_probability\n"
             "0,2,1,\"dog, small\",0.5,0,0.25\n"
             "1,1,0,cat,0.5,1,0.5\n");
-  EXPECT_EQ(predictions_csv(of_one_batch(1), {}),
-            "index,label,predicted,name,probability\n0,2,1,,0.5\n1,1,0,,0.5\n");
+  EXPECT_EQ(predictions_csv(of_one_batch(1), {}), "0,2,1,,0.5\n1,1,0,,0.5\n");
+  EXPECT_EQ(predictions_heading(1), "index,label,predicted,name,probability\n");
+  EXPECT_EQ(predictions_heading(2),
+            "index,label,predicted,name,probability,top2,top2_probability\n");
   EXPECT_EQ(predictions_jsonl(predictions, {"cat"}),
             R"({"index":0,"label":2,"predicted":1,"name":null,"probability":0.5,)"
             R"("top":[[1,0.5],[0,0.25]]})"
@@ -72,6 +74,13 @@ TEST(Predictions, AreWrittenWithNamesWhereTheyAreKnown) {
             "\n");
 }
 
+TEST(Predictions, APieceIsBoundedHoweverManyClassesAreKept) {
+  for (const std::size_t top : {1U, 10U, 1000U, 1U << 20}) {
+    EXPECT_GE(samples_per_piece(top), 1);
+    EXPECT_LE(samples_per_piece(top), std::max<std::int64_t>(1, (1 << 18) / std::int64_t(top)));
+  }
+}
+
 TEST(Predictions, OfLogitsWithANanAreUnknown) {
   Batch batch(0);
   batch.logits[1] = std::numeric_limits<double>::quiet_NaN();
@@ -79,7 +88,7 @@ TEST(Predictions, OfLogitsWithANanAreUnknown) {
   Predictions predictions{.top = 2, .samples = {}, .labels = {}, .ranked = {}};
   add_batch(predictions, batch);
   EXPECT_THAT(predictions_csv(predictions, {"cat", "dog", "eel"}),
-              testing::HasSubstr("\n0,2,,,,,\n"));
+              testing::StartsWith("0,2,,,,,\n"));
   const std::string text = predictions_jsonl(predictions, {"cat", "dog", "eel"});
   const json row = json::parse(text.substr(0, text.find('\n')));
   EXPECT_TRUE(row["predicted"].is_null());
@@ -87,7 +96,7 @@ TEST(Predictions, OfLogitsWithANanAreUnknown) {
   EXPECT_TRUE(row["probability"].is_null());
 }
 
-TEST(Predictions, OfAllRanksStandInTheOrderOfSamples) {
+TEST(Predictions, OfAllRanksStandInTheOrderOfSamplesOnRankZeroPieceByPiece) {
   constexpr int kRanks = 3;
   std::mutex mutex;
   comm::FakeCluster(kRanks).run([&](World& world, Communicator&) {
@@ -95,13 +104,22 @@ TEST(Predictions, OfAllRanksStandInTheOrderOfSamples) {
     // Batches in turn, as the evaluator deals them; the last rank has one less.
     for (int batch = world.rank(); batch < 2 * kRanks - 1; batch += kRanks)
       add_batch(mine, Batch(2 * batch));
-    const Predictions all = gather(world, mine);
-    const std::lock_guard lock(mutex);
-    ASSERT_EQ(all.samples.size(), 10U);
-    for (std::size_t row = 0; row < all.samples.size(); ++row) {
-      EXPECT_EQ(all.samples[row], static_cast<std::int64_t>(row));
-      EXPECT_EQ(all.labels[row], row % 2 == 0 ? 2 : 1);
-      EXPECT_EQ(all.ranked[2 * row].label, row % 2 == 0 ? 1 : 0);
+    for (const std::int64_t piece : {1, 3, 10, 100}) {
+      std::int64_t sample = 0;
+      for (std::int64_t first = 0; first < 10; first += piece) {
+        const Predictions rows = gather(world, mine, first, first + piece);
+        const std::lock_guard lock(mutex);
+        if (world.rank() != 0) {
+          EXPECT_TRUE(rows.samples.empty() && rows.labels.empty() && rows.ranked.empty());
+          continue;
+        }
+        for (std::size_t row = 0; row < rows.samples.size(); ++row, ++sample) {
+          EXPECT_EQ(rows.samples[row], sample);
+          EXPECT_EQ(rows.labels[row], sample % 2 == 0 ? 2 : 1);
+          EXPECT_EQ(rows.ranked[2 * row].label, sample % 2 == 0 ? 1 : 0);
+        }
+      }
+      EXPECT_EQ(sample, world.rank() == 0 ? 10 : 0) << "in pieces of " << piece;
     }
   });
 }

@@ -2,9 +2,11 @@
 
 #include <algorithm>
 #include <atomic>
+#include <cmath>
 #include <limits>
 #include <mutex>
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/training/training.h"
@@ -220,6 +222,106 @@ TEST(Diverged, SkippingOneBadStepChangesNothingElse) {
   // The schedule counts updates: step 4 does what step 3 would have done.
   EXPECT_EQ(outcome.steps[3].learning_rate, reference.steps[2].learning_rate);
   EXPECT_EQ(outcome.replica_hashes[0], outcome.replica_hashes[1]);
+}
+
+/// Makes the first weight of rank 0 NaN before each of the steps [first, last], and heals it
+/// behind it.
+void spoil_steps(TrainingRun& run, std::int64_t first, std::int64_t last) {
+  struct Memory {
+    double* weight = nullptr;
+    double good = 0;
+  };
+  const auto memory = std::make_shared<Memory>();
+  run.disturb = [memory](int rank, const Program&, const RunMemory& of_run) {
+    if (rank == 0) memory->weight = reinterpret_cast<double*>(of_run.base(Region::kParameters));
+  };
+  run.adjust = [=](int rank, TrainerOptions&, TrainerHooks& hooks) {
+    if (rank != 0) return;
+    hooks.on_step_begin = [=](std::int64_t step) {
+      if (step < first || step > last) return;
+      memory->good = *memory->weight;
+      *memory->weight = std::numeric_limits<double>::quiet_NaN();
+    };
+    hooks.on_step = [=](const StepReport& report) {
+      if (report.step >= first && report.step <= last) *memory->weight = memory->good;
+    };
+  };
+}
+
+/// The sentence of the AgreedFailure (exit 8) that a run ends with; empty if it finishes.
+std::string divergence_of(const TrainingRun& run) {
+  try {
+    train(run);
+  } catch (const AgreedFailure& failure) {
+    EXPECT_EQ(failure.code(), ExitCode::kDiverged);
+    return failure.what();
+  }
+  return "";
+}
+
+TEST(Diverged, ASkippedStepIsLeftOutOfTheTrainingLoss) {
+  TrainingRun run{.ranks = 2, .steps = 4, .on_nan = "skip"};
+  spoil_steps(run, 2, 2);
+  const TrainingOutcome outcome = train(run);
+  ASSERT_TRUE(std::isnan(outcome.steps[1].loss));
+  double sum = 0;
+  for (const std::size_t i : {0U, 2U, 3U}) sum += outcome.steps[i].loss;
+  EXPECT_NEAR(outcome.results[0].train_loss, sum / 3, 1e-12);
+}
+
+TEST(Diverged, TooManySkipsInARowEndTheRun) {
+  TrainingRun run{.steps = kMostSkipsInARow + 3, .on_nan = "skip"};
+  spoil_steps(run, 2, kMostSkipsInARow);  // one less than it takes
+  EXPECT_EQ(divergence_of(run), "");
+  spoil_steps(run, 2, kMostSkipsInARow + 1);
+  EXPECT_THAT(divergence_of(run), testing::AllOf(testing::HasSubstr("step 101: the last 100"),
+                                                 testing::HasSubstr("--lr")));
+}
+
+TEST(Diverged, ALastUpdateThatSpoilsTheWeightsIsNoFinish) {
+  // In step 1, which is the last, loss and gradient are still finite.
+  TrainingRun run{.ranks = 2, .steps = 1, .compute = DType::kF32, .learning_rate = 1e38};
+  EXPECT_THAT(divergence_of(run),
+              testing::AllOf(testing::HasSubstr("evaluation after step 1"),
+                             testing::HasSubstr("not finite"), testing::HasSubstr("lower --lr")));
+}
+
+TEST(Diverged, UnderSkipOnlyWeightsThatAreNotFiniteAreNoFinish) {
+  // Skipped or not, weights so large that the evaluation overflows are finite.
+  TrainingRun run{.steps = 1, .compute = DType::kF32, .on_nan = "skip", .learning_rate = 1e30};
+  EXPECT_EQ(divergence_of(run), "");
+  EXPECT_TRUE(std::isnan(train(run).evaluation.loss));
+  float* weight = nullptr;
+  run.disturb = [&](int, const Program&, const RunMemory& memory) {
+    weight = reinterpret_cast<float*>(memory.base(Region::kParameters));
+  };
+  run.adjust = [&](int, TrainerOptions&, TrainerHooks& hooks) {
+    hooks.on_step = [&](const StepReport&) { *weight = std::numeric_limits<float>::infinity(); };
+  };
+  EXPECT_THAT(divergence_of(run), testing::HasSubstr("is not finite any more"));
+}
+
+TEST(Training, ARankWithPaddingOnlyLeavesADeepNetFinite) {
+  // 11 samples in batches of 8: in step 2 rank 0 has three samples and rank 1 has none.
+  TrainingRun run{.model = "resnet18",
+                  .ranks = 2,
+                  .global_batch = 8,
+                  .steps = 3,
+                  .compute = DType::kF32,
+                  .train_samples = 11,
+                  .validation_samples = 4,
+                  .drop_last = false,
+                  .image = Shape{8, 8, 3}};
+  const TrainingOutcome two = train(run);
+  EXPECT_EQ(two.steps[1].samples, 3);
+  EXPECT_EQ(two.replica_hashes[0], two.replica_hashes[1]);
+  run.ranks = 1;
+  run.accum = 2;
+  const TrainingOutcome one = train(run);
+  for (std::size_t i = 0; i < 3; ++i) {
+    EXPECT_TRUE(std::isfinite(two.steps[i].gradient_norm));
+    EXPECT_NEAR(two.steps[i].loss, one.steps[i].loss, 1e-3 * one.steps[i].loss);
+  }
 }
 
 TEST(Training, ReportsTheMeanLossOverTheTrueSamplesOfTheLastEpoch) {
