@@ -27,6 +27,30 @@ DataFacts planned_data(const Configuration& configuration, const models::Default
           .stddev = std::vector<double>(channels, 1.0)};
 }
 
+struct PlanningDevice {
+  BackendKind kind = BackendKind::kCpu;
+  KernelContext kernels;
+  std::unique_ptr<Backend> backend;  ///< null: a plan for GPUs, without one
+};
+
+/// Nothing of a machine is needed: a plan for GPUs leaves the choice of kernels to them where there
+/// is none.
+PlanningDevice planning_device(const TrainConfig& config) {
+  PlanningDevice device;
+  const bool on_gpu =
+      config.device() == "cuda" || config.precision() == "bf16" || config.precision() == "tf32";
+  if (!on_gpu) {
+    device.backend = make_cpu_backend(std::max(config.threads(), 1));
+  } else {
+    device.kind = BackendKind::kCuda;
+    if (!cuda::visible_gpus().empty())
+      device.backend = cuda::make_backend(
+          {.tf32 = config.precision() == "tf32", .deterministic = config.deterministic()});
+  }
+  if (device.backend) device.kernels = device.backend->kernel_context();
+  return device;
+}
+
 /// The model's layers on images like these.
 std::string model_as_text(const TrainConfig& config, const models::ChosenModel& model,
                           const DataFacts& data) {
@@ -67,11 +91,8 @@ ExitCode plan_command(const PlanRequest& request) {
   if (config.recompute() == "block")
     for (const std::string& note : model.block_notes)
       std::fprintf(stderr, "note: %s\n", note.c_str());
-  // Nothing of a machine is needed: a plan for GPUs leaves the choice of kernels to them.
-  const bool on_gpu =
-      config.device() == "cuda" || config.precision() == "bf16" || config.precision() == "tf32";
-  const ComputeOn on{.kind = on_gpu ? BackendKind::kCuda : BackendKind::kCpu,
-                     .kernels = {.threads = std::max(config.threads(), 1)}};
+  const PlanningDevice device = planning_device(config);
+  const ComputeOn on{.kind = device.kind, .kernels = device.kernels};
   const Program program(program_options(resolved, model, data, ranks, on));
   const Plan& last = program.micro_step(resolved.batch.accum - 1);
   const PlanFacts facts{
@@ -80,8 +101,8 @@ ExitCode plan_command(const PlanRequest& request) {
       .micro_batch = resolved.batch.micro,
       .accum = resolved.batch.accum,
       .schedule_hash = schedule_hash(program.schedule_text()),
-      .kernel_hash = kernel_hash(
-          program.plans(), on_gpu ? "" : make_cpu_backend(on.kernels.threads)->library_versions()),
+      .kernel_hash =
+          kernel_hash(program.plans(), device.backend ? device.backend->library_versions() : ""),
       .recomputation = describe_recomputation(program)};
   print(describe_plan(last, program.graph(), program.layout(), facts));
   if (!request.json.empty())

@@ -170,7 +170,8 @@ class TrainFlags(FlagTests):
         self.assertIn("images 9x11x3", result.stderr)
         self.assertEqual(self.weights().header["fc1.weight"]["shape"], [256, 3 * 9 * 11])
         for bad in ("3x9", "3x9x0", "3x9x11x2", "many"):
-            self.assertIn("as 3x32x32", self.train(code=2, synthetic_image=bad, out="bad").stderr)
+            self.assertRegex(self.train(code=2, synthetic_image=bad, out="bad").stderr,
+                             "as 3x32x32|1 to 4096 channels and sides")
 
     def test_synthetic_train(self):
         result = self.train(synthetic_train=64, steps=4)

@@ -1,5 +1,6 @@
 // Whole training runs on one GPU: against the CPU from the same weights, against themselves, in
 // each precision.
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
@@ -36,9 +37,17 @@ void expect_losses_near(const TrainingOutcome& actual, const TrainingOutcome& ex
 class GpuTraining : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(GpuTraining, InF32GivesTheLossesOfTheCpu) {
-  const TrainingOutcome cpu = train(run_of(GetParam(), DType::kF64, nullptr));
+  const TrainingOutcome exact = train(run_of(GetParam(), DType::kF64, nullptr));
+  const TrainingOutcome cpu = train(run_of(GetParam(), DType::kF32, nullptr));
   const TrainingOutcome on_gpu = train(run_of(GetParam(), DType::kF32, &gpu()));
-  expect_losses_near(on_gpu, cpu, 1e-5);
+  ASSERT_EQ(on_gpu.steps.size(), exact.steps.size());
+  for (std::size_t i = 0; i < exact.steps.size(); ++i) {
+    // Where batch norm makes rounding errors grow, the CPU's own are the measure.
+    const double expected = exact.steps[i].loss;
+    const double rounding = std::abs(cpu.steps[i].loss - expected);
+    EXPECT_NEAR(on_gpu.steps[i].loss, expected, std::max(1e-5 * expected, 4 * rounding))
+        << "step " << i + 1;
+  }
 }
 
 TEST_P(GpuTraining, InBf16StaysCloseToFloat64) {
