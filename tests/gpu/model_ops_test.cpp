@@ -29,31 +29,12 @@ double tolerance(const Op& op, const OpSignature& signature) {
 
 bool is_real(DType dtype) { return dtype == DType::kF32 || dtype == DType::kBF16; }
 
-/// Inputs as a data set gives them; the last sample is padding.
-void fill(const Graph& graph, GraphRunner& runner) {
-  runner.state.step = 1;
-  runner.fill_parameters(-0.3, 0.3);
-  for (std::size_t i = 0; i < graph.values().size(); ++i) {
-    const ValueInfo& value = graph.values()[i];
-    if (value.role == ValueRole::kBuffer) runner.fill_uniform(ValueId(i), 0.5, 2, i);
-    if (value.role != ValueRole::kInput) continue;
-    std::vector<double> elements(static_cast<std::size_t>(value.type.elements()));
-    const int range = value.type.dtype == DType::kU8 ? 256 : value.name == "labels" ? 10 : 1000;
-    for (std::size_t e = 0; e < elements.size(); ++e)
-      elements[e] = static_cast<double>((e * 37 + 11) % static_cast<std::size_t>(range));
-    if (value.name == "weights") {
-      std::ranges::fill(elements, 1.0);
-      elements.back() = 0;
-    }
-    runner.set(ValueId(i), elements);
-  }
-}
-
 void expect_ops_match(const Graph& graph, const Graph& exact_graph) {
   ASSERT_EQ(graph.ops().size(), exact_graph.ops().size());
   GraphRunner runner(graph, {.backend = &gpu()}), exact(exact_graph);
-  fill(graph, runner);
-  fill(exact_graph, exact);
+  for (GraphRunner* side : {&runner, &exact}) side->fill_parameters(-0.3, 0.3);
+  fill_as_a_data_set(graph, runner);
+  fill_as_a_data_set(exact_graph, exact);
   for (std::size_t i = 0; i < graph.ops().size(); ++i) {
     const Op& op = graph.ops()[i];
     if (op.definition->is_view) continue;

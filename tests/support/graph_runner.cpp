@@ -221,6 +221,24 @@ std::vector<double> GraphRunner::gradient(const Parameter& parameter) const {
   return sum;
 }
 
+void fill_as_a_data_set(const Graph& graph, GraphRunner& runner) {
+  runner.state.step = 1;
+  for (std::size_t i = 0; i < graph.values().size(); ++i) {
+    const ValueInfo& value = graph.values()[i];
+    if (value.role == ValueRole::kBuffer) runner.fill_uniform(ValueId(i), 0.5, 2, i);
+    if (value.role != ValueRole::kInput) continue;
+    std::vector<double> elements(static_cast<std::size_t>(value.type.elements()));
+    const int range = value.type.dtype == DType::kU8 ? 256 : value.name == "labels" ? 10 : 1000;
+    for (std::size_t e = 0; e < elements.size(); ++e)
+      elements[e] = static_cast<double>((e * 37 + 11) % static_cast<std::size_t>(range));
+    if (value.name == "weights") {
+      std::ranges::fill(elements, 1.0);
+      elements.back() = 0;
+    }
+    runner.set(ValueId(i), elements);
+  }
+}
+
 std::vector<double> random_numbers(std::int64_t n, double low, double high, std::uint64_t seed) {
   const PhiloxKey key = philox_key(seed, RandomStream::kSynthetic);
   std::vector<double> numbers(static_cast<std::size_t>(n));

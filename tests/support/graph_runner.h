@@ -72,6 +72,10 @@ class GraphRunner {
   Buffer device_state_;  ///< of a backend
 };
 
+/// Fills the inputs of a training or evaluation graph as a data set does, of which the last sample
+/// is padding; buffers with numbers in [0.5, 2), and StepState with step 1.
+void fill_as_a_data_set(const Graph& graph, GraphRunner& runner);
+
 /// `n` uniform random numbers in [low, high) that floats can hold.
 std::vector<double> random_numbers(std::int64_t n, double low, double high, std::uint64_t seed);
 

@@ -2,7 +2,7 @@
 
 #include "core/backend/cuda/kernel.cuh"
 #include "core/ops/batchnorm/batchnorm.h"
-#include "core/ops/optimizer/device_table_cuda.h"
+#include "core/backend/cuda/device_table.h"
 
 namespace ddp {
 namespace {

@@ -1,8 +1,8 @@
 // Each convolution runs on cuDNN where that has an engine of the precision asked for, otherwise by
 // the formula. Bias and relu are fused where cuDNN can.
 #include "core/backend/cuda/device.h"
+#include "core/ops/bias/add_bias_cuda.h"
 #include "core/ops/conv2d/conv2d.h"
-#include "core/ops/conv2d/conv2d_epilogue_cuda.h"
 #include "core/ops/conv2d/cudnn_graph_cuda.h"
 #include "core/ops/conv2d/direct_cuda.h"
 #include "core/ops/flag_attribute.h"
@@ -38,8 +38,8 @@ Kernel conv2d_factory(const OpSignature& s, const KernelContext& context) {
       return {.run =
                   [plain, bias, relu](const KernelArgs& args) {
                     plain->run(args);
-                    add_bias_and_relu(args.outputs[0], bias ? args.inputs[2].data : nullptr, relu,
-                                      cuda::stream_of(args));
+                    add_bias(args.outputs[0], bias ? args.inputs[2].data : nullptr, relu,
+                             args.outputs[0], cuda::stream_of(args));
                   },
               .workspace_bytes = plain->workspace_bytes(),
               .algorithm = plain->algorithm() + " + epilogue"};

@@ -14,7 +14,7 @@
 #include <cudnn_frontend.h>
 
 #include "core/backend/cuda/device.h"
-#include "core/ops/conv2d/trial_cuda.h"
+#include "core/backend/cuda/trial.h"
 
 namespace ddp {
 namespace {
@@ -144,7 +144,7 @@ std::string choose_plan(const Convolution& c, const KernelContext& context) {
   const std::shared_ptr<Graph> graph = make_graph(c, context);
   const cudnnHandle_t handle = context.gpu->cudnn();
   const std::vector<std::size_t> operands = operand_bytes(c);
-  std::optional<Trial> trial;
+  std::optional<cuda::Trial> trial;
   if (c.relu || !context.deterministic) trial.emplace(*context.gpu, operands);
   cuda::check(cudnnSetStream(handle, context.gpu->compute().handle()), "cudnnSetStream");
 
@@ -158,7 +158,7 @@ std::string choose_plan(const Convolution& c, const KernelContext& context) {
       require(graph->get_plan_name_at_index(i, name));
       if (!seen.insert(name).second || graph->build_plan_at_index(i).is_bad()) continue;
       ++candidates;
-      const Trial::Candidate candidate{
+      const cuda::Trial::Candidate candidate{
           .enqueue =
               [&](void** pointers, void* workspace) {
                 require(graph->execute_plan_at_index(
@@ -201,7 +201,7 @@ class PlannedConvolution final : public CudnnConvolution {
   }
 
   void run(const KernelArgs& args) const override {
-    std::array<void*, Trial::kMaxOperands> operands{};
+    std::array<void*, cuda::Trial::kMaxOperands> operands{};
     for (std::size_t i = 0; i < inputs_; ++i) operands[i] = args.inputs[i].data;
     operands[inputs_] = args.outputs[0].data;
     cuda::check(cudnnSetStream(handle_, cuda::stream_of(args)), "cudnnSetStream");

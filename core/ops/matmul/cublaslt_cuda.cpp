@@ -5,7 +5,7 @@
 #include <memory>
 #include <mutex>
 
-#include "core/ops/conv2d/trial_cuda.h"
+#include "core/backend/cuda/trial.h"
 #include "core/ops/matmul/cublaslt_problem_cuda.h"
 
 namespace ddp {
@@ -34,11 +34,11 @@ std::optional<Candidate> choose(const CublasLtProblem& problem, const KernelCont
   if (candidates.empty()) return std::nullopt;
   if (context.deterministic && !p.relu) return candidates.front();
   const std::vector<std::size_t> bytes = operand_bytes(p);
-  Trial trial(*context.gpu, bytes);
+  cuda::Trial trial(*context.gpu, bytes);
   std::optional<Candidate> best;
   float best_time = std::numeric_limits<float>::infinity();
   for (const Candidate& candidate : candidates) try {
-      const Trial::Candidate run{
+      const cuda::Trial::Candidate run{
           .enqueue =
               [&](void** operands, void* workspace) {
                 if (problem.enqueue({operands[0], operands[1], p.bias ? operands[2] : nullptr,

@@ -1,6 +1,6 @@
 #include "core/ops/matmul/matrix_product_cuda.h"
 
-#include "core/ops/conv2d/conv2d_epilogue_cuda.h"
+#include "core/ops/bias/add_bias_cuda.h"
 #include "core/ops/matmul/cublaslt_cuda.h"
 #include "core/ops/matmul/tiled_product_cuda.h"
 
@@ -16,8 +16,8 @@ Kernel completed(Kernel kernel, const MatrixProduct& part, const MatrixProduct& 
   return {.run =
               [run = std::move(kernel.run), bias, relu](const KernelArgs& args) {
                 run(args);
-                add_bias_and_relu(args.outputs[0], bias ? args.inputs[2].data : nullptr, relu,
-                                  cuda::stream_of(args));
+                add_bias(args.outputs[0], bias ? args.inputs[2].data : nullptr, relu,
+                         args.outputs[0], cuda::stream_of(args));
               },
           .workspace_bytes = kernel.workspace_bytes,
           .algorithm = kernel.algorithm + " + epilogue"};

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/backend/cuda/kernel.cuh"
-#include "core/ops/optimizer/device_table_cuda.h"
+#include "core/backend/cuda/device_table.h"
 #include "core/ops/optimizer/segments.h"
 
 namespace ddp::cuda {

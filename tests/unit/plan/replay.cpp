@@ -48,22 +48,8 @@ void run(const ComputeStep& step, const RunMemory& memory, StepState& state) {
 
 GraphRunner prepared_runner(const Graph& graph) {
   GraphRunner runner(graph);
-  runner.state.step = 1;
+  fill_as_a_data_set(graph, runner);
   runner.fill_parameters(-0.3, 0.3);
-  for (std::size_t i = 0; i < graph.values().size(); ++i) {
-    const ValueInfo& value = graph.values()[i];
-    if (value.role == ValueRole::kBuffer) runner.fill_uniform(ValueId(i), 0.5, 2, i);
-    if (value.role != ValueRole::kInput) continue;
-    std::vector<double> elements(static_cast<std::size_t>(value.type.elements()));
-    const int range = value.type.dtype == DType::kU8 ? 256 : value.name == "labels" ? 10 : 1000;
-    for (std::size_t e = 0; e < elements.size(); ++e)
-      elements[e] = static_cast<double>((e * 37 + 11) % static_cast<std::size_t>(range));
-    if (value.name == "weights") {
-      std::ranges::fill(elements, 1.0);
-      elements.back() = 0;
-    }
-    runner.set(ValueId(i), elements);
-  }
   return runner;
 }
 

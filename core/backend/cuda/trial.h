@@ -1,5 +1,5 @@
-// Trial: runs candidates for a convolution on memory of its own while a plan is built, to time them
-// and to see how they treat NaN.
+// Trial: runs candidates for one op of a library on memory of its own while a plan is built, to
+// time them and to see how they treat NaN.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 #include "core/backend/cuda/device.h"
 
-namespace ddp {
+namespace ddp::cuda {
 
 class Trial {
  public:
@@ -22,7 +22,7 @@ class Trial {
 
   /// Sizes of the inputs and, last, of the output. Throws MemoryError when the device cannot hold
   /// them.
-  Trial(cuda::Device& device, std::span<const std::size_t> operand_bytes);
+  Trial(Device& device, std::span<const std::size_t> operand_bytes);
 
   /// Median time of a few runs; of one run only when that takes more than twice `best`.
   float milliseconds(const Candidate& candidate, float best);
@@ -40,7 +40,7 @@ class Trial {
   Buffer cold_, workspace_;
   std::vector<Buffer> operands_;
   std::array<void*, kMaxOperands> pointers_{};
-  cuda::EventHandle start_, stop_;
+  EventHandle start_, stop_;
 };
 
-}  // namespace ddp
+}  // namespace ddp::cuda

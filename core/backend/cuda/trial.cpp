@@ -1,10 +1,10 @@
-#include "core/ops/conv2d/trial_cuda.h"
+#include "core/backend/cuda/trial.h"
 
 #include <algorithm>
 #include <bit>
 #include <cmath>
 
-namespace ddp {
+namespace ddp::cuda {
 namespace {
 
 constexpr std::size_t kTimedRuns = 5;
@@ -12,20 +12,20 @@ constexpr std::size_t kFlushBytes = std::size_t{256} << 20;  // several times an
 constexpr int kOrdinaryByte = 0x3C;  // as F32 and as BF16 a small positive number
 constexpr int kNanByte = 0xFF;
 
-cuda::EventHandle timing_event() {
+EventHandle timing_event() {
   cudaEvent_t event = nullptr;
-  cuda::check(cudaEventCreate(&event), "cudaEventCreate");
-  return cuda::EventHandle(event);
+  check(cudaEventCreate(&event), "cudaEventCreate");
+  return EventHandle(event);
 }
 
 }  // namespace
 
-Trial::Trial(cuda::Device& device, std::span<const std::size_t> operand_bytes)
+Trial::Trial(Device& device, std::span<const std::size_t> operand_bytes)
     : stream_(device.compute().handle()),
       cold_(allocate(kFlushBytes)),
       start_(timing_event()),
       stop_(timing_event()) {
-  DDP_CHECK(operand_bytes.size() <= kMaxOperands, "a convolution has {} operands",
+  DDP_CHECK(operand_bytes.size() <= kMaxOperands, "an op on trial has {} operands",
             operand_bytes.size());
   for (const std::size_t bytes : operand_bytes) {
     operands_.push_back(allocate(bytes));
@@ -51,23 +51,22 @@ bool Trial::passes_nan(const Candidate& candidate, std::int64_t element, DType d
   run(candidate);
   const std::size_t size = size_of(dtype);
   std::uint32_t bits = 0;
-  cuda::check(
-      cudaMemcpyAsync(&bits, operands_.back().data() + static_cast<std::size_t>(element) * size,
-                      size, cudaMemcpyDeviceToHost, stream_),
-      "a copy from the GPU");
+  check(cudaMemcpyAsync(&bits, operands_.back().data() + static_cast<std::size_t>(element) * size,
+                        size, cudaMemcpyDeviceToHost, stream_),
+        "a copy from the GPU");
   fill(operands_.front(), kOrdinaryByte);
-  cuda::check(cudaStreamSynchronize(stream_), "a trial of a convolution");
+  check(cudaStreamSynchronize(stream_), "a trial of kernels");
   return std::isnan(std::bit_cast<float>(dtype == DType::kBF16 ? bits << 16 : bits));
 }
 
 Buffer Trial::allocate(std::size_t bytes) const {
   void* memory = nullptr;
-  cuda::check(cudaMalloc(&memory, bytes), fmt::format("{} bytes to tune a convolution", bytes));
+  check(cudaMalloc(&memory, bytes), fmt::format("{} bytes to choose kernels", bytes));
   return {memory, bytes, [](void* p) { cudaFree(p); }};
 }
 
 void Trial::fill(const Buffer& buffer, int byte) const {
-  cuda::check(cudaMemsetAsync(buffer.data(), byte, buffer.size(), stream_), "cudaMemset");
+  check(cudaMemsetAsync(buffer.data(), byte, buffer.size(), stream_), "cudaMemset");
 }
 
 void Trial::run(const Candidate& candidate) {
@@ -80,13 +79,13 @@ void Trial::run(const Candidate& candidate) {
 /// ahead of the GPU, so that its own time is not measured.
 float Trial::timed_run(const Candidate& candidate) {
   fill(cold_, 0);
-  cuda::check(cudaEventRecord(start_.get(), stream_), "cudaEventRecord");
+  check(cudaEventRecord(start_.get(), stream_), "cudaEventRecord");
   run(candidate);
-  cuda::check(cudaEventRecord(stop_.get(), stream_), "cudaEventRecord");
-  cuda::check(cudaEventSynchronize(stop_.get()), "a trial of a convolution");
+  check(cudaEventRecord(stop_.get(), stream_), "cudaEventRecord");
+  check(cudaEventSynchronize(stop_.get()), "a trial of kernels");
   float time = 0;
-  cuda::check(cudaEventElapsedTime(&time, start_.get(), stop_.get()), "cudaEventElapsedTime");
+  check(cudaEventElapsedTime(&time, start_.get(), stop_.get()), "cudaEventElapsedTime");
   return time;
 }
 
-}  // namespace ddp
+}  // namespace ddp::cuda
