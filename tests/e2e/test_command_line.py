@@ -316,6 +316,17 @@ class Plan(EndToEnd):
         self.assertGreaterEqual(flops, products)
         self.assertLess(flops, 1.2 * products)
 
+    def test_a_plan_for_gpus_needs_none(self):
+        cpu, gpu = self.plan(), self.plan("--precision", "bf16")
+        self.assertEqual(gpu["parameters"], cpu["parameters"])
+        self.assertEqual(gpu["memory"]["parameters"], cpu["memory"]["parameters"], "kept in fp32")
+        self.assertEqual(gpu["memory"]["compute_parameters"], cpu["memory"]["parameters"] // 2)
+        self.assertEqual(cpu["memory"]["compute_parameters"], 0)
+        steps = [step for step in gpu["steps"] if step["type"] == "compute"]
+        self.assertEqual(steps[1]["op"], "cast")
+        logits = next(step for step in steps if step["name"].startswith("fc3"))
+        self.assertEqual(logits["outputs"][0]["dtype"], "BF16")
+
     def test_ranks_are_those_it_runs_under_and_at_least_two(self):
         self.assertEqual(self.plan()["ranks"], 2)
         self.assertEqual(self.plan(ranks=1)["ranks"], 2)
