@@ -3,6 +3,7 @@
 // kernel factories get it through KernelContext.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <utility>
@@ -92,12 +93,11 @@ class Device {
 };
 
 /// Blocks of a grid-stride kernel over `work` items with `threads` threads a block: as many as
-/// there are items, at most a few full waves of the GPU.
+/// there are items, at most 8 waves of a GPU whose multiprocessors hold 2048 threads each.
 inline int grid_blocks(const Device& device, std::int64_t work, int threads) {
   const std::int64_t needed = (work + threads - 1) / threads;
-  const std::int64_t most =
-      std::int64_t{8} * device.multiprocessors() * (2048 / 256) * 256 / threads;
-  return static_cast<int>(needed < 1 ? 1 : needed < most ? needed : most);
+  const std::int64_t most = std::int64_t{8} * device.multiprocessors() * 2048 / threads;
+  return static_cast<int>(std::clamp<std::int64_t>(needed, 1, most));
 }
 
 }  // namespace ddp::cuda
