@@ -15,7 +15,8 @@ required=(
 )
 # Missing in some distributions; the program says what to do without it.
 optional=(dataset-fashion-mnist)
-# Headers of NVIDIA's cudnn-frontend, for builds with CUDA: from PyPI, unpacked, since no system package brings them.
+# Headers of NVIDIA's cudnn-frontend, for builds with CUDA: from PyPI, unpacked, since no system package brings them. The
+# toolkit itself comes from there too (cuda_from_pypi.sh) where there is a driver but no nvcc.
 cudnn_frontend=nvidia-cudnn-frontend==1.32.0
 # From PyPI, into an environment of their own, and without dependencies, since reading needs no others than these.
 readers=(tensorboard==2.18.0 protobuf==5.29.3 absl-py==2.1.0 numpy==2.1.3)
@@ -61,10 +62,18 @@ install_readers() {
   fi
 }
 
+has_nvcc() { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; }
+has_driver() { [ -e /dev/nvidiactl ]; }
+# A driver without a toolkit: the toolkit comes from PyPI. What fails here leaves a build for the CPU.
+install_cuda() {
+  if has_driver && ! has_nvcc; then
+    "$(dirname -- "${BASH_SOURCE[0]}")/cuda_from_pypi.sh" ||
+      say "going on without CUDA: the messages above say why. The program will be built for the CPU only."
+  fi
+}
 # Where a CUDA compiler is. Without the headers the program is built for the CPU, and the build says so.
 needs_cudnn_frontend() {
-  { command -v nvcc >/dev/null || [ -x /usr/local/cuda/bin/nvcc ]; } &&
-    [ "$(cat "$cudnn_frontend_home/installed" 2>/dev/null)" != "$cudnn_frontend" ]
+  { has_nvcc || has_driver; } && [ "$(cat "$cudnn_frontend_home/installed" 2>/dev/null)" != "$cudnn_frontend" ]
 }
 install_cudnn_frontend() {
   needs_cudnn_frontend || return 0
@@ -83,6 +92,7 @@ install_cudnn_frontend() {
   rm -rf "$work"
 }
 install_from_pypi() {
+  install_cuda
   install_cudnn_frontend
   install_readers
 }
