@@ -8,8 +8,7 @@
 namespace ddp {
 namespace {
 
-// The largest workspace of a kernel, and what NCCL allocates for its channels.
-constexpr std::size_t kWorkspace = std::size_t{256} << 20;
+// What NCCL allocates for its channels, about.
 constexpr std::size_t kCommunication = std::size_t{512} << 20;
 
 /// The same program without kernels: it says what has to be stored, and costs no time on the GPU.
@@ -65,7 +64,7 @@ std::string advice(const ProgramOptions& options, std::size_t free_bytes) {
 }  // namespace
 
 std::size_t bytes_needed(const RegionBytes& regions) {
-  return std::accumulate(regions.begin(), regions.end(), kWorkspace + kCommunication);
+  return std::accumulate(regions.begin(), regions.end(), cuda::kWorkspaceLimit + kCommunication);
 }
 
 std::string memory_table(const RegionBytes& regions, const cuda::GpuMemory& gpu) {
@@ -80,7 +79,7 @@ std::string memory_table(const RegionBytes& regions, const cuda::GpuMemory& gpu)
        {"averaged weights", of(Region::kAverage)},
        {"activations", of(Region::kArena)},
        {"input", of(Region::kInput)},
-       {"workspace, at most", human_bytes(kWorkspace)},
+       {"workspace, at most", human_bytes(cuda::kWorkspaceLimit)},
        {"communication, about", human_bytes(kCommunication)},
        {"needed", human_bytes(bytes_needed(regions))},
        {"free on the GPU", human_bytes(gpu.free_bytes)},

@@ -21,8 +21,6 @@ namespace ddp {
 namespace {
 
 constexpr int kCropPad = 2;  // pixels; what --augment crop shifts by at most
-// Of synthetic images; an image of the largest kind has 64 GiB.
-constexpr std::int64_t kMaxChannels = 4096, kMaxSide = 4096;
 
 bool is_number(const std::string& text) {
   return !text.empty() && text.find_first_not_of("0123456789") == text.npos;
@@ -141,10 +139,10 @@ Shape synthetic_image(const Configuration& configuration) {
     throw ConfigError("{}: images have channels x height x width, as 3x32x32", where);
   const std::int64_t channels = number_or_zero(parts[0]), height = number_or_zero(parts[1]),
                      width = number_or_zero(parts[2]);
-  if (channels < 1 || channels > kMaxChannels || std::min(height, width) < 1 ||
-      std::max(height, width) > kMaxSide)
+  if (channels < 1 || channels > models::kMaxChannels || std::min(height, width) < 1 ||
+      std::max(height, width) > models::kMaxSide)
     throw ConfigError("{}: images have 1 to {} channels and sides of 1 to {} pixels", where,
-                      kMaxChannels, kMaxSide);
+                      models::kMaxChannels, models::kMaxSide);
   return {height, width, channels};
 }
 

@@ -14,6 +14,9 @@ namespace ddp::models {
 /// shrink them four times), for small ones (3x3 convolution), or the one that suits the images.
 enum class Stem : std::uint8_t { kAuto, kImageNet, kSmall };
 
+/// Largest synthetic image: channels, and pixels of a side. More is a slip of the keyboard.
+inline constexpr std::int64_t kMaxChannels = 4096, kMaxSide = 4096;
+
 /// What a model is trained on when no data is named.
 struct DefaultInput {
   std::string data = "fashion-mnist";

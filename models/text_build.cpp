@@ -27,9 +27,6 @@ namespace {
 
 const std::string kImages = "images";
 
-// Of the input, as of --synthetic-image.
-constexpr std::int64_t kMostChannels = 4096, kMostPixels = 4096;
-
 constexpr int kOnly = -1;  // protobuf's index of a field that is not repeated
 template <class Message>
 const google::protobuf::FieldDescriptor* field_of(int number) {
@@ -110,9 +107,9 @@ void TextModel::check_input(const Positions& positions) const {
   const struct {
     int field;
     std::int64_t value, least, most;
-  } numbers[] = {{InputText::kChannelsFieldNumber, input.channels(), 1, kMostChannels},
-                 {InputText::kHeightFieldNumber, input.height(), 1, kMostPixels},
-                 {InputText::kWidthFieldNumber, input.width(), 1, kMostPixels},
+  } numbers[] = {{InputText::kChannelsFieldNumber, input.channels(), 1, kMaxChannels},
+                 {InputText::kHeightFieldNumber, input.height(), 1, kMaxSide},
+                 {InputText::kWidthFieldNumber, input.width(), 1, kMaxSide},
                  {InputText::kClassesFieldNumber, input.classes(), 2,
                   std::numeric_limits<std::int32_t>::max()}};
   for (const auto& [number, value, least, most] : numbers) {

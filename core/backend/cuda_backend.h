@@ -40,6 +40,9 @@ struct Options {
 /// when it cannot be used.
 std::unique_ptr<Backend> make_backend(const Options& options);
 
+/// Workspace that one kernel of a library may ask for at most.
+inline constexpr std::size_t kWorkspaceLimit = std::size_t{256} << 20;
+
 /// Memory of the backend's GPU: what is free, and in all. For sentences about memory.
 struct GpuMemory {
   std::size_t free_bytes = 0, total_bytes = 0;

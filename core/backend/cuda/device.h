@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "core/backend/backend.h"
 #include "core/backend/cuda/check.h"
+#include "core/backend/cuda_backend.h"
 
 namespace ddp::cuda {
 
@@ -69,9 +69,6 @@ class CudaStream final : public Stream {
 inline cudaStream_t stream_of(const KernelArgs& args) {
   return static_cast<CudaStream*>(args.stream)->handle();
 }
-
-/// Workspace that one library call may ask for.
-inline constexpr std::size_t kWorkspaceLimit = std::size_t{256} << 20;
 
 class Device {
  public:
